@@ -1,0 +1,47 @@
+// The programs outside npm that the tests and checks use, and how each system installs them.
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+/**
+ * @typedef {object} Tool
+ * @property {string} name what a person calls it
+ * @property {string[]} binaries all of them must be on the PATH
+ * @property {string} debianPackage
+ * @property {string} otherwise how to get it where apt-get is not at hand
+ */
+
+/** @type {readonly Tool[]} */
+export const tools = [
+  {
+    name: 'redis-server',
+    binaries: ['redis-server', 'redis-cli'],
+    debianPackage: 'redis-server',
+    otherwise: 'apt-get install redis-server, dnf install redis or brew install redis (7.0 or newer)',
+  },
+  {
+    name: 'luacheck',
+    binaries: ['luacheck'],
+    debianPackage: 'lua-check',
+    otherwise: 'apt-get install lua-check, dnf install luacheck or luarocks install luacheck',
+  },
+]
+
+/** @param {string} binary */
+function isOnPath(binary) {
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, binary), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+export function missingTools() {
+  return tools.filter((tool) => !tool.binaries.every(isOnPath))
+}
+
+/** On a build server a missing tool is a failure; on a developer's machine its tests are skipped and named. */
+export const toolsAreRequired =
+  process.env.SLUICE_REQUIRE_SERVICES === '1' || ['1', 'true'].includes(process.env.CI ?? '')
