@@ -55,21 +55,20 @@ async function readContent(redis: Redis, name: string): Promise<KeyContent> {
     case 'set':
       return { set: (await redis.smembers(name)).sort() }
     case 'zset':
-      return { zset: Object.fromEntries(pairs(await redis.zrange(name, 0, -1, 'WITHSCORES'))) }
+      return { zset: Object.fromEntries(pairs(await redis.zrange(name, 0, '-1', 'WITHSCORES'))) }
     default:
       throw new Error(`cannot read the key ${name}: it holds a ${type}`)
   }
 }
 
-/** Members and scores alternate in the second version of the protocol and come in pairs in the third. */
-function pairs(reply: readonly unknown[]): [string, number][] {
-  const flat = reply.flat()
+/** Members and scores alternate in the reply. */
+function pairs(reply: readonly string[]): [string, number][] {
   const result: [string, number][] = []
-  for (let i = 0; i < flat.length; i += 2) result.push([String(flat[i]), parseScore(flat[i + 1])])
+  for (let i = 0; i + 1 < reply.length; i += 2) result.push([reply[i] as string, parseScore(reply[i + 1] as string)])
   return result
 }
 
-function parseScore(score: unknown): number {
+function parseScore(score: string): number {
   if (score === 'inf') return Number.POSITIVE_INFINITY
   if (score === '-inf') return Number.NEGATIVE_INFINITY
   return Number(score)

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { Redis, type RedisOptions } from 'ioredis'
+import { Redis } from 'ioredis'
 
 export interface StartRedisOptions {
   /**
@@ -36,7 +36,7 @@ export interface TestRedis {
   /** Ends the server and every client it gave out, and removes the folder. */
   stop(): Promise<void>
   /** A connected client; `stop()` closes it. */
-  client(options?: RedisOptions): Redis
+  client(): Redis
 }
 
 // Below the ephemeral range, so that no outgoing connection of the machine takes a port between two starts.
@@ -135,8 +135,8 @@ class RedisServer implements TestRedis {
     await rm(this.#folder, { recursive: true, force: true })
   }
 
-  client(options: RedisOptions = {}): Redis {
-    const client = new Redis({ path: this.path, ...options })
+  client(): Redis {
+    const client = new Redis(this.path)
     // A server that a test kills must not end the test by an unhandled event; commands still reject.
     client.on('error', () => {})
     this.#clients.push(client)
