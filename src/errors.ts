@@ -1,0 +1,236 @@
+/**
+ * Every error Sluice throws has a stable `code`, its data as fields, and a message that says what happened and what
+ * to do. Tell them apart by `code` (or with `isSluiceError`), not by `instanceof`: two copies of the package in one
+ * program have two sets of classes.
+ */
+
+/** All codes, with the one line that docs/errors.md explains further. */
+export const errorCodes = {
+  SLUICE_INVALID_OPTIONS: 'Options that cannot work; all problems are listed.',
+  SLUICE_INVALID_JOB: 'A job that cannot be submitted; nothing of it was stored.',
+  SLUICE_QUEUE_FULL: 'The queue or the tenant has as many waiting jobs as it may have.',
+  SLUICE_STORE_UNAVAILABLE: 'Redis did not answer.',
+  SLUICE_STORE_OUT_OF_MEMORY: 'Redis has reached its maxmemory and refuses to store more.',
+  SLUICE_UNSUPPORTED_REDIS: 'This Redis would lose work: too old, or it evicts keys.',
+  SLUICE_EMBEDDED_REDIS_MISSING: 'redis: "embedded" needs a redis-server binary, and there is none that runs.',
+  SLUICE_OUTCOME_UNKNOWN: 'A call was repeated for so long that its request id may be forgotten.',
+  SLUICE_LEASE_LOST: 'The job is no longer held by this claim.',
+  SLUICE_CLOSED: 'Something was used after it was closed.',
+  SLUICE_JOB_TIMEOUT: 'A job ran longer than its time-out.',
+  SLUICE_PERMANENT: 'Thrown by a handler: do not try this job again.',
+  SLUICE_THROTTLED: 'Thrown by a handler: the upstream pushed back.',
+  SLUICE_SCRIPT: 'A Lua script failed in a way that is a bug in Sluice or in the stored data.',
+} as const
+
+export type SluiceErrorCode = keyof typeof errorCodes
+
+const BRAND = Symbol.for('sluice.error')
+
+export abstract class SluiceError extends Error {
+  abstract readonly code: SluiceErrorCode
+
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause })
+    // From the class, so that it survives in stacks and logs of every subclass without repeating it.
+    this.name = new.target.name
+  }
+
+  get [BRAND](): true {
+    return true
+  }
+}
+
+/** True for an error of this or any other copy of the package. */
+export function isSluiceError(value: unknown): value is SluiceError {
+  return typeof value === 'object' && value !== null && (value as { [BRAND]?: unknown })[BRAND] === true
+}
+
+export interface OptionProblem {
+  /** Where: `limits.tenant`, `redis.port`. */
+  readonly path: string
+  /** What is wrong with it: `must be a whole number of at least 1, not "a"`. */
+  readonly problem: string
+}
+
+export class InvalidOptionsError extends SluiceError {
+  readonly code = 'SLUICE_INVALID_OPTIONS'
+  /** All problems at once, in the order of the options. */
+  readonly problems: readonly OptionProblem[]
+
+  /** @param subject - What the options are for: `queue "promotions"`. */
+  constructor(subject: string, problems: readonly OptionProblem[]) {
+    const lines = problems.map(({ path, problem }) => `${path} ${problem}`)
+    super(
+      lines.length === 1
+        ? `Invalid options for ${subject}: ${lines[0]}`
+        : `Invalid options for ${subject}:\n- ${lines.join('\n- ')}`,
+    )
+    this.problems = problems
+  }
+}
+
+export class InvalidJobError extends SluiceError {
+  readonly code = 'SLUICE_INVALID_JOB'
+  /** Its place in what was submitted, from 0. */
+  readonly index: number | undefined
+  readonly jobId: string | undefined
+  readonly problem: string
+
+  constructor(data: { problem: string; index?: number | undefined; jobId?: string | undefined; cause?: unknown }) {
+    const place = data.index === undefined ? '' : ` ${data.index}`
+    const id = data.jobId === undefined ? '' : ` (id ${JSON.stringify(data.jobId)})`
+    super(`Job${place}${id} cannot be submitted: ${data.problem}`, data)
+    this.index = data.index
+    this.jobId = data.jobId
+    this.problem = data.problem
+  }
+}
+
+export class QueueFullError extends SluiceError {
+  readonly code = 'SLUICE_QUEUE_FULL'
+  readonly queue: string
+  /** Set when it is the tenant's own maximum that is reached, not the queue's. */
+  readonly tenant: string | undefined
+  readonly maxPending: number
+
+  constructor(data: { queue: string; tenant?: string | undefined; maxPending: number }) {
+    const who = data.tenant === undefined ? `Queue "${data.queue}"` : `Tenant "${data.tenant}" of queue "${data.queue}"`
+    super(
+      `${who} is full: ${data.maxPending} jobs are waiting (maxPending). Submit later, let the producer wait, or raise maxPending.`,
+    )
+    this.queue = data.queue
+    this.tenant = data.tenant
+    this.maxPending = data.maxPending
+  }
+}
+
+/** `not-sent`: the command has not run and will not. `unknown`: it may have run, or may still run. */
+export type StoreOutcome = 'not-sent' | 'unknown'
+
+export class StoreUnavailableError extends SluiceError {
+  readonly code = 'SLUICE_STORE_UNAVAILABLE'
+  readonly outcome: StoreOutcome
+
+  constructor(data: { reason: string; outcome: StoreOutcome; cause?: unknown }) {
+    const outcome = data.outcome === 'not-sent' ? 'The command did not run.' : 'The command may have run.'
+    super(`Redis is not available: ${data.reason}. ${outcome} The connection is being restored; try again.`, data)
+    this.outcome = data.outcome
+  }
+}
+
+export class StoreOutOfMemoryError extends SluiceError {
+  readonly code = 'SLUICE_STORE_OUT_OF_MEMORY'
+
+  constructor(data?: { cause?: unknown }) {
+    super(
+      'Redis has reached its maxmemory and stores nothing new. Raise maxmemory or let the queues drain, then try again.',
+      data,
+    )
+  }
+}
+
+export class UnsupportedRedisError extends SluiceError {
+  readonly code = 'SLUICE_UNSUPPORTED_REDIS'
+  readonly version: string | undefined
+  readonly maxmemoryPolicy: string | undefined
+
+  constructor(data: { problem: string; version?: string | undefined; maxmemoryPolicy?: string | undefined }) {
+    super(data.problem)
+    this.version = data.version
+    this.maxmemoryPolicy = data.maxmemoryPolicy
+  }
+}
+
+export class EmbeddedRedisMissingError extends SluiceError {
+  readonly code = 'SLUICE_EMBEDDED_REDIS_MISSING'
+  /** The command that installs it on this system. */
+  readonly install: string
+
+  constructor(data: { binary: string; install: string; cause?: unknown }) {
+    super(`redis: 'embedded' needs ${data.binary}, which was not found. Install it with: ${data.install}`, data)
+    this.install = data.install
+  }
+}
+
+export class OutcomeUnknownError extends SluiceError {
+  readonly code = 'SLUICE_OUTCOME_UNKNOWN'
+  /** What was called: `submit-jobs`. */
+  readonly operation: string
+
+  constructor(data: { operation: string; cause?: unknown }) {
+    super(
+      `${data.operation} may or may not have happened: no answer came before its request id could be forgotten. Look at the state before repeating it; jobs with ids of their own can be submitted again.`,
+      data,
+    )
+    this.operation = data.operation
+  }
+}
+
+export class LeaseLostError extends SluiceError {
+  readonly code = 'SLUICE_LEASE_LOST'
+  readonly jobId: string | undefined
+  readonly fence: string | undefined
+
+  constructor(data?: { jobId?: string | undefined; fence?: string | undefined; cause?: unknown }) {
+    const job = data?.jobId === undefined ? 'A job' : `Job ${JSON.stringify(data.jobId)}`
+    super(
+      `${job} is no longer held by this claim: its lease ran out or it was taken back. Stop its work; it runs elsewhere.`,
+      data,
+    )
+    this.jobId = data?.jobId
+    this.fence = data?.fence
+  }
+}
+
+export class ClosedError extends SluiceError {
+  readonly code = 'SLUICE_CLOSED'
+
+  /** @param what - What was closed: `The queue "promotions"`. */
+  constructor(what: string) {
+    super(`${what} is closed. Make a new one, or close it after its last use.`)
+  }
+}
+
+export class JobTimeoutError extends SluiceError {
+  readonly code = 'SLUICE_JOB_TIMEOUT'
+  readonly jobId: string
+  readonly jobTimeoutMs: number
+
+  constructor(data: { jobId: string; jobTimeoutMs: number }) {
+    super(
+      `Job ${JSON.stringify(data.jobId)} ran longer than ${data.jobTimeoutMs} ms (jobTimeoutMs); its signal was aborted.`,
+    )
+    this.jobId = data.jobId
+    this.jobTimeoutMs = data.jobTimeoutMs
+  }
+}
+
+/** Throw it in a handler to send the job to the dead letters now, without another try. */
+export class PermanentError extends SluiceError {
+  readonly code = 'SLUICE_PERMANENT'
+}
+
+/** Throw it in a handler when the upstream pushes back: the job comes back without costing a retry, and the limit learns. */
+export class ThrottledError extends SluiceError {
+  readonly code = 'SLUICE_THROTTLED'
+  /** For how long the upstream wants no calls, when it said so. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(data?: { retryAfterMs?: number | undefined; message?: string; cause?: unknown }) {
+    super(data?.message ?? 'The upstream pushed back.', data)
+    this.retryAfterMs = data?.retryAfterMs
+  }
+}
+
+export class ScriptError extends SluiceError {
+  readonly code = 'SLUICE_SCRIPT'
+  readonly script: string
+
+  constructor(data: { script: string; detail: string; cause?: unknown }) {
+    super(
+      `Script ${data.script} failed: ${data.detail}. This is a bug in Sluice or damaged data; please report it.`,
+      data,
+    )
+    this.script = data.script
+  }
+}
