@@ -1,12 +1,33 @@
+import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-import { SummaryReporter } from './scripts/summary-reporter.ts'
+import { filesNeeding } from './scripts/files-needing.ts'
+import { type LeftOut, SummaryReporter } from './scripts/summary-reporter.ts'
+import { missingTools, toolsAreRequired } from './scripts/tools.mjs'
 
 /**
  * Tests that stop and kill processes, or build the package, and measure time while they do: they run one file at a
  * time, after the others, so that neither disturbs the other.
  */
 const alone = ['test/failure/**/*.test.ts', 'test/package/**/*.test.ts']
+
+function testFiles(): string[] {
+  return ['src', 'test'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.test.ts'))
+      .map((path) => `${folder}/${path}`),
+  )
+}
+
+function filesToLeaveOut(): LeftOut[] {
+  if (toolsAreRequired) return []
+  return missingTools()
+    .map(({ name }) => ({ missing: name, files: filesNeeding(name, testFiles()) }))
+    .filter(({ files }) => files.length > 0)
+}
+
+const leftOut = filesToLeaveOut()
+const leftOutFiles = leftOut.flatMap(({ files }) => files)
 
 export default defineConfig({
   resolve: {
@@ -17,7 +38,7 @@ export default defineConfig({
   },
   test: {
     pool: 'forks',
-    reporters: ['default', new SummaryReporter()],
+    reporters: ['default', new SummaryReporter(leftOut)],
     // Generous: a time-out is there to end a test that hangs, not to judge a busy machine.
     testTimeout: 60_000,
     hookTimeout: 60_000,
@@ -27,7 +48,7 @@ export default defineConfig({
         test: {
           name: 'together',
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: alone,
+          exclude: [...alone, ...leftOutFiles],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -37,6 +58,7 @@ export default defineConfig({
         test: {
           name: 'alone',
           include: alone,
+          exclude: leftOutFiles,
           testTimeout: 180_000,
           fileParallelism: false,
           maxWorkers: 1,

@@ -1,6 +1,5 @@
 // Debian starts a service as soon as its package is installed. We want the program only: a Redis on the default port,
 // under nobody's control, is not ours to leave on a machine. `policy-rc.d` is the hook Debian asks first.
-import { spawnSync } from 'node:child_process'
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 
 const policy = '/usr/sbin/policy-rc.d'
@@ -32,10 +31,7 @@ export function withServicesHeldBack(install) {
   const ignore = () => {}
   process.on('SIGINT', ignore).on('SIGTERM', ignore)
   try {
-    const result = install()
-    // Nor at the next boot.
-    spawnSync('update-rc.d', ['redis-server', 'disable'], { stdio: 'ignore' })
-    return result
+    return install()
   } finally {
     restore()
     process.off('SIGINT', ignore).off('SIGTERM', ignore)

@@ -70,6 +70,10 @@ function installTools() {
     const packages = missing.map((tool) => tool.debianPackage)
     say(`installing ${packages.join(', ')} with apt-get`)
     withServicesHeldBack(() => aptInstall(packages))
+    // Nor is the service wanted at the next boot.
+    for (const { debianService } of missing) {
+      if (debianService) spawnSync('update-rc.d', [debianService, 'disable'], { stdio: 'ignore' })
+    }
   }
   const stillMissing = missingTools()
   for (const tool of stillMissing) say(`${tool.name} is missing: ${tool.otherwise}`)

@@ -1,5 +1,4 @@
 import type { Reporter, TestModule } from 'vitest/node'
-import { missingTools } from './tools.mjs'
 
 interface Counts {
   passed: number
@@ -13,9 +12,9 @@ function countTests(modules: readonly TestModule[]): Counts {
     let failedHere = 0
     for (const test of module.children.allTests()) {
       const { state } = test.result()
-      // A test that never got a result was cut off by a failing hook or a crashed worker.
       if (state === 'passed') counts.passed++
       else if (state === 'failed') failedHere++
+      // Also a test that never got a result, because a hook before it failed.
       else counts.skipped++
     }
     // A file that does not load, or whose hook fails, has no failed test to show for it and is a failure all the same.
@@ -24,13 +23,28 @@ function countTests(modules: readonly TestModule[]): Counts {
   return counts
 }
 
+export interface LeftOut {
+  /** The program that is not on this machine. */
+  missing: string
+  /** The test files that need it; each counts as one skipped. */
+  files: readonly string[]
+}
+
 /** Ends the output with one line that programs can read: `N passed, N failed, N skipped`. */
 export class SummaryReporter implements Reporter {
+  readonly #leftOut: readonly LeftOut[]
+
+  constructor(leftOut: readonly LeftOut[]) {
+    this.#leftOut = leftOut
+  }
+
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     const { passed, failed, skipped } = countTests(modules)
-    const missing = missingTools().map((tool) => tool.name)
-    const lines = [`${passed} passed, ${failed + unhandledErrors.length} failed, ${skipped} skipped`]
-    if (missing.length > 0) lines.unshift(`not on this machine, so its tests were skipped: ${missing.join(', ')}`)
+    const filesLeftOut = this.#leftOut.reduce((sum, { files }) => sum + files.length, 0)
+    const lines = [
+      ...this.#leftOut.map(({ missing, files }) => `skipped ${files.length} test files: ${missing} is not installed`),
+      `${passed} passed, ${failed + unhandledErrors.length} failed, ${skipped + filesLeftOut} skipped`,
+    ]
 
     // At exit, because the other reporters still print after their hooks have returned.
     process.once('exit', () => process.stdout.write(`${lines.join('\n')}\n`))

@@ -7,6 +7,7 @@ import { delimiter, join } from 'node:path'
  * @property {string} name what a person calls it
  * @property {string[]} binaries all of them must be on the PATH
  * @property {string} debianPackage
+ * @property {string} [debianService] the service that comes with the package and is not wanted
  * @property {string} otherwise how to get it where apt-get is not at hand
  */
 
@@ -16,6 +17,7 @@ export const tools = [
     name: 'redis-server',
     binaries: ['redis-server', 'redis-cli'],
     debianPackage: 'redis-server',
+    debianService: 'redis-server',
     otherwise: 'apt-get install redis-server, dnf install redis or brew install redis (7.0 or newer)',
   },
   {

@@ -1,0 +1,78 @@
+// The layers of src, lowest first. A folder may import from its own layer's folder and from the layers below it; two
+// folders of one layer do not know each other. A folder that is not named here may be imported by nobody in src.
+const layers = [
+  ['errors', 'clock', 'assert'],
+  ['store', 'sql', 'documents'],
+  ['limits'],
+  ['engine'],
+  ['bulk', 'refresh', 'collect'],
+  ['http', 'nestjs', 'cli'],
+]
+
+/** Tests may reach up: they use `testing`, which stands on the whole engine. */
+const tests = '\\.test\\.ts$'
+
+/** @param {string[]} names */
+const folders = (names) => `^src/(${names.join('|')})(/|\\.ts$)`
+
+const layerRules = layers.flatMap((layer, height) =>
+  layer.map((name) => ({
+    name: `${name}-knows-only-what-is-below`,
+    comment: `src/${name} may import from itself and from ${layers.slice(0, height).flat().join(', ') || 'nothing else'}`,
+    severity: 'error',
+    from: { path: folders([name]), pathNot: tests },
+    to: {
+      path: '^src/',
+      // The lowest layer is single files that may share each other.
+      pathNot: folders([...(height === 0 ? layer : [name]), ...layers.slice(0, height).flat()]),
+    },
+  })),
+)
+
+module.exports = {
+  forbidden: [
+    ...layerRules,
+    {
+      name: 'testing-is-below-http',
+      comment: 'sluice/testing serves users of the library: it must not pull in a server, a framework or the CLI',
+      severity: 'error',
+      from: { path: '^src/testing/' },
+      to: { path: folders(['http', 'nestjs', 'cli']) },
+    },
+    {
+      name: 'only-tests-use-testing',
+      severity: 'error',
+      from: { path: '^src/', pathNot: ['^src/testing/', tests] },
+      to: { path: '^src/testing/' },
+    },
+    {
+      name: 'only-store-knows-redis',
+      comment: 'src/store is the one folder that knows the Redis client; src/testing starts servers to test against',
+      severity: 'error',
+      from: { path: '^src/', pathNot: ['^src/(store|testing)/', tests] },
+      to: { path: 'node_modules/ioredis' },
+    },
+    {
+      name: 'source-stands-alone',
+      comment: 'what is published must not reach into what is not',
+      severity: 'error',
+      from: { path: '^src/', pathNot: tests },
+      to: { path: '^(test|bench|scripts|examples)/' },
+    },
+    {
+      name: 'no-dev-dependency-in-source',
+      severity: 'error',
+      from: { path: '^src/', pathNot: tests },
+      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
+    },
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    // Types count as imports too: a layer that names a type of the one above it depends on it.
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'types', 'default'] },
+  },
+}
