@@ -220,7 +220,8 @@ async function ready(child: ChildProcess, gone: Promise<void>): Promise<void> {
   throw new Error(`redis-server ${end}:\n${log.join('\n')}`)
 }
 
-async function freePort(): Promise<number> {
+/** A TCP port of 127.0.0.1 that nothing listens on at the moment. */
+export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < START_ATTEMPTS * 5; attempt++) {
     const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT))
     if (await isFree(port)) return port
