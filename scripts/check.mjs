@@ -46,7 +46,7 @@ async function checkPackaging() {
   try {
     const packed = await tool('npm', 'pack', '--json', '--pack-destination', folder)
     if (!packed.ok) return packed
-    const tarball = join(folder, JSON.parse(packed.output.slice(packed.output.indexOf('[')))[0].filename)
+    const tarball = join(folder, JSON.parse(packed.output.slice(packed.output.search(/^\[/m)))[0].filename)
     const linted = await tool('publint', 'run', '--strict', tarball)
     if (!linted.ok) return linted
     return await tool('attw', tarball, '--profile', 'esm-only')
