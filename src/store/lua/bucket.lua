@@ -1,0 +1,73 @@
+-- A bucket by the generic cell rate algorithm: one number, the theoretical arrival time (`tat`), says everything.
+-- One permit every `interval`; `burst` of them may be granted at once. All times in microseconds.
+--
+-- A rule is what the limit's definition says: { name, kind, count, window, burst, jitter }. The jitter is what the
+-- limit measures of the way to the upstream; it grows with stale grants, so the interval is computed here.
+local bucket = {}
+
+local max, floor, ceil = math.max, math.floor, math.ceil
+
+-- After a restart short windows stay closed for one window; of longer ones this much is taken as used.
+local RESTART_LOSS = 2000000
+local SHORT_WINDOW = 60000000
+
+function bucket.interval(rule, jitter)
+  return ceil((rule.window + jitter) / (rule.count - rule.burst + 1))
+end
+
+-- The state is "tat:fence:restarts": who was granted last, and the restarts it has been through.
+function bucket.open(rule, stored, jitter, queue, now)
+  local state = { rule = rule, interval = bucket.interval(rule, jitter), jitter = jitter, tat = 0, fence = 0, closed_until = 0 }
+  local restarts
+  if stored then
+    local tat, fence, seen = string.match(stored, "^(%d+):(%d+):(%d+)$")
+    state.tat, state.fence, restarts = tonumber(tat), tonumber(fence), tonumber(seen)
+  end
+  if queue.restarts > 0 then
+    if rule.window <= SHORT_WINDOW then
+      state.closed_until = queue.restarted_at + rule.window + jitter
+    elseif restarts == nil then
+      -- The count is gone: as if a burst had just been spent.
+      state.tat = max(state.tat, queue.restarted_at + (rule.burst - 1) * state.interval + RESTART_LOSS)
+    elseif restarts < queue.restarts then
+      state.tat = state.tat + RESTART_LOSS
+    end
+  end
+  state.now = now
+  return state
+end
+
+-- How many permits could be granted now.
+function bucket.available(state)
+  local now = state.now
+  if state.closed_until > now then
+    return 0
+  end
+  return max(0, floor(state.rule.burst - (max(state.tat, now) - now) / state.interval))
+end
+
+-- When `permits` could be granted at once.
+function bucket.instant(state, permits)
+  return max(state.closed_until, ceil(state.tat - (state.rule.burst - permits) * state.interval))
+end
+
+function bucket.charge(state, permits, fence)
+  state.tat = max(state.tat, state.now) + permits * state.interval
+  state.fence = fence
+  state.changed = true
+end
+
+-- Gives unused permits back. Only the last grant can be undone without letting more through than the promise: permits
+-- granted since then were spaced by the ones now coming back. Others are forfeited; a rate can lose by it, never gain.
+function bucket.refund(state, permits, fence)
+  if state.fence == fence then
+    state.tat = state.tat - permits * state.interval
+    state.changed = true
+  end
+end
+
+function bucket.stored(state, queue)
+  return string.format("%.0f:%.0f:%d", state.tat, state.fence, queue.restarts)
+end
+
+return bucket

@@ -1,0 +1,85 @@
+-- Where a job is, from its key alone: aside, in its lane's list, claimed, dead, cancelled, or ended.
+local places = require "places"
+
+local finding = {}
+
+-- Leases looked through for a running job: there are about as many as there are claims in flight.
+local LEASES = 2000
+
+local function in_list(q, level, lane, sequence, tenant, job)
+  -- A leading zero: a job submitted with a delay, which never stands in the list.
+  if string.byte(sequence) == 48 then
+    return nil
+  end
+  local next_sequence
+  if lane == "default" then
+    next_sequence = redis.call("HGET", q.keys.prefix .. "tenant:" .. tenant, "seq:" .. level)
+  else
+    next_sequence = redis.call("HGET", q.keys.prefix .. "lanes:" .. tenant, level .. ":" .. lane)
+  end
+  if not next_sequence then
+    return nil
+  end
+  local key = q.keys.prefix .. "lane:" .. level .. ":" .. lane .. ":" .. tenant
+  local length = redis.call("LLEN", key)
+  local at = tonumber(sequence) - (tonumber(next_sequence) - length)
+  if at >= length then
+    return nil
+  end
+  if at < 0 then
+    return nil, job
+  end
+  return redis.call("LINDEX", key, at)
+end
+
+local function claimed(q, job)
+  for _, member in ipairs(redis.call("ZREVRANGE", q.keys.leases, 0, LEASES - 1)) do
+    local fence, client = string.match(member, "^(%d+):(.*)$")
+    local text = redis.call("HGET", q.keys.prefix .. "claim:" .. fence, job)
+    if text then
+      return string.gsub(text, "^%^%l+\n", ""), fence, client
+    end
+  end
+end
+
+-- { state, text, … }: state is waiting, delayed, running, failed, canceled or succeeded; nil for a job never seen, or
+-- seen too long ago. `is_known` says that the job exists because its id is in the index.
+function finding.find(q, job, is_known)
+  local level, lane, sequence, tenant = places.parse(job)
+  if not level then
+    return nil
+  end
+  local found = { job = job, level = level, lane = lane, sequence = sequence, tenant = tenant }
+  local mark = redis.call("ZSCORE", q.keys.canceled, job)
+  found.text = redis.call("HGET", q.keys.aside, job) or nil
+  if found.text then
+    found.due = redis.call("ZSCORE", q.keys.delayed, job) or nil
+    found.state = mark and "canceled" or found.due and "delayed" or "waiting"
+    return found
+  end
+  local was_numbered
+  found.text, was_numbered = in_list(q, level, lane, sequence, tenant, job)
+  if found.text then
+    found.state = mark and "canceled" or "waiting"
+    return found
+  end
+  found.text, found.fence, found.client = claimed(q, job)
+  if found.text then
+    found.state = "running"
+    return found
+  end
+  local letter = redis.call("HGET", q.keys.dead_jobs, job)
+  if letter then
+    found.died, found.reason, found.text = string.match(letter, "^(%d+),([^\n]*)\n(.*)$")
+    found.state = "failed"
+  elseif mark then
+    found.state = "canceled"
+  elseif was_numbered or is_known then
+    found.state = "succeeded"
+  else
+    return nil
+  end
+  return found
+end
+
+return finding

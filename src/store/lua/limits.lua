@@ -1,0 +1,266 @@
+-- Which limits a job stands under, what they can grant now, and charging all of them or none.
+-- Buckets of the queue and of levels live in one hash; a tenant's live in the tenant's hash.
+local bucket = require "bucket"
+local time = require "time"
+
+local limits = {}
+
+local max, min = math.max, math.min
+local SECOND = 1000000
+-- How stale grants are judged: over this long, against these shares (see limits.note_grants).
+local JUDGED_OVER = 10 * SECOND
+local TOO_STALE, CALM = 0.02, 0.005
+local CALM_FOR = 60 * SECOND
+local LARGEST_JITTER = SECOND
+local LEVELS = { "high", "normal", "low" }
+
+local function jitter_field(scope, name)
+  return scope .. "/" .. name .. "/jitter"
+end
+
+-- What a limit knows of the way to its upstream: "jitter:since:granted:stale:calm since".
+local function open_jitter(rule, stored, now)
+  local state = { rule = rule, jitter = rule.jitter, since = now, granted = 0, stale = 0, calm_since = now }
+  if stored then
+    local jitter, since, granted, stale, calm = string.match(stored, "^(%d+):(%d+):(%d+):(%d+):(%d+)$")
+    state.jitter = max(rule.jitter, tonumber(jitter))
+    state.since, state.granted, state.stale = tonumber(since), tonumber(granted), tonumber(stale)
+    state.calm_since = tonumber(calm)
+  end
+  return state
+end
+
+local function jitter_of(q, scope, rule)
+  local field = jitter_field(scope, rule.name)
+  local state = q.limits.jitters[field]
+  if not state then
+    state = open_jitter(rule, redis.call("HGET", q.keys.limits, field), q.now)
+    q.limits.jitters[field] = state
+  end
+  return state
+end
+
+-- Reads every limit of the queue and its levels, and the jitter of the tenants' limits, in one call.
+function limits.open(q)
+  local rules = q.settings.limits
+  local opened = { jitters = {}, queue = {}, high = {}, normal = {}, low = {}, tenant = rules.tenant or {} }
+  q.limits = opened
+  local fields, targets = {}, {}
+  local function want(scope, rule)
+    if rule.kind ~= "bucket" then
+      return
+    end
+    fields[#fields + 1] = jitter_field(scope, rule.name)
+    targets[#targets + 1] = { scope = scope, rule = rule }
+    if scope ~= "tenant" then
+      fields[#fields + 1] = scope .. "/" .. rule.name
+      targets[#targets + 1] = { scope = scope, rule = rule, is_state = true }
+    end
+  end
+  for _, scope in ipairs({ "queue", "high", "normal", "low" }) do
+    for _, rule in ipairs(rules[scope] or {}) do
+      if rule.kind == "concurrency" then
+        local field = scope == "queue" and "running" or "running:" .. scope
+        local states = opened[scope]
+        states[#states + 1] = { rule = rule, holder = q, field = field }
+      else
+        want(scope, rule)
+      end
+    end
+  end
+  for _, rule in ipairs(opened.tenant) do
+    want("tenant", rule)
+  end
+  if #fields == 0 then
+    return
+  end
+  local values = redis.call("HMGET", q.keys.limits, unpack(fields))
+  for i, target in ipairs(targets) do
+    local rule, scope = target.rule, target.scope
+    if target.is_state then
+      local state = bucket.open(rule, values[i], jitter_of(q, scope, rule).jitter, q, q.now)
+      state.field = fields[i]
+      local states = opened[scope]
+      states[#states + 1] = state
+    else
+      opened.jitters[fields[i]] = open_jitter(rule, values[i], q.now)
+    end
+  end
+end
+
+-- The rules of one tenant: the template, with its own in place of those of the same name and after the others.
+function limits.tenant_rules(q, tenant)
+  local own = tenant.fields.limits
+  if not own then
+    return q.settings.limits.tenant or {}
+  end
+  own = cmsgpack.unpack(own)
+  local rules, replaced = {}, {}
+  for _, rule in ipairs(q.settings.limits.tenant or {}) do
+    local chosen = rule
+    for _, mine in ipairs(own) do
+      if mine.name == rule.name then
+        chosen = mine
+        replaced[mine.name] = true
+      end
+    end
+    if chosen.kind ~= "none" then
+      rules[#rules + 1] = chosen
+    end
+  end
+  for _, mine in ipairs(own) do
+    if not replaced[mine.name] and mine.kind ~= "none" then
+      rules[#rules + 1] = mine
+    end
+  end
+  return rules
+end
+
+function limits.of_tenant(q, tenant)
+  if tenant.limits then
+    return tenant.limits
+  end
+  local states = {}
+  for i, rule in ipairs(limits.tenant_rules(q, tenant)) do
+    if rule.kind == "concurrency" then
+      states[i] = { rule = rule, holder = tenant, field = "running" }
+    else
+      local stored = tenant.fields["bucket:" .. rule.name]
+      states[i] = bucket.open(rule, stored, jitter_of(q, "tenant", rule).jitter, q, q.now)
+    end
+  end
+  tenant.limits = states
+  return states
+end
+
+local function available(state)
+  if state.holder then
+    return max(0, state.rule.max - state.holder[state.field])
+  end
+  return bucket.available(state)
+end
+
+-- The least that all of them can grant; when that is nothing, the latest instant named and the limit that names it.
+function limits.available(states)
+  local least, until_us, name = math.huge, 0, nil
+  for i = 1, #states do
+    local state = states[i]
+    local permits = available(state)
+    if permits < least then
+      least = permits
+    end
+    if permits == 0 then
+      local instant = state.holder and time.NEVER or bucket.instant(state, 1)
+      if instant > until_us then
+        until_us, name = instant, state.rule.name
+      end
+    end
+  end
+  return least, until_us, name
+end
+
+-- When a batch worth asking for can be granted. A claim for every single permit of a fast bucket would cost a request
+-- each; half its burst is given for free by waiting half as long as the bucket can save up.
+function limits.batch_instant(states, wanted)
+  local latest = 0
+  for i = 1, #states do
+    local state = states[i]
+    if state.holder then
+      if available(state) == 0 then
+        return time.NEVER
+      end
+    else
+      local permits = max(1, min(wanted, math.floor(state.rule.burst / 2)))
+      latest = max(latest, bucket.instant(state, permits))
+    end
+  end
+  return latest
+end
+
+-- Grants are charged to every bucket. Concurrency needs no charge: its slots are the leases.
+local function each_bucket(q, tenant, level, visit)
+  for _, scope in ipairs({ "queue", level }) do
+    for _, state in ipairs(q.limits[scope]) do
+      if not state.holder then
+        visit(state, q.limits.jitters[jitter_field(scope, state.rule.name)])
+      end
+    end
+  end
+  for _, state in ipairs(limits.of_tenant(q, tenant)) do
+    if not state.holder then
+      visit(state, jitter_of(q, "tenant", state.rule))
+    end
+  end
+end
+
+-- Judges the last ten seconds when they are over: too many stale grants double the jitter, a calm minute halves it.
+local function roll(state, now)
+  if now - state.since < JUDGED_OVER then
+    return
+  end
+  local share = state.granted > 0 and state.stale / state.granted or 0
+  if share > TOO_STALE then
+    state.jitter = min(state.jitter * 2, LARGEST_JITTER, max(state.rule.window, state.rule.jitter))
+    state.calm_since = now
+  elseif share > CALM then
+    state.calm_since = now
+  elseif now - state.calm_since >= CALM_FOR and state.jitter > state.rule.jitter then
+    state.jitter = max(state.rule.jitter, math.floor(state.jitter / 2))
+    state.calm_since = now
+  end
+  state.since, state.granted, state.stale = now, 0, 0
+end
+
+function limits.charge(q, tenant, level, permits, fence)
+  each_bucket(q, tenant, level, function(state, jitter)
+    bucket.charge(state, permits, fence)
+    roll(jitter, q.now)
+    jitter.granted = jitter.granted + permits
+    jitter.changed = true
+  end)
+end
+
+function limits.refund(q, tenant, level, fence, is_stale)
+  each_bucket(q, tenant, level, function(state, jitter)
+    bucket.refund(state, 1, fence)
+    if is_stale then
+      roll(jitter, q.now)
+      jitter.stale = jitter.stale + 1
+      jitter.changed = true
+    end
+  end)
+end
+
+-- The narrowest jitter a grant for this tenant stands under, nil without a bucket: how long a grant keeps.
+function limits.narrowest_jitter(q, tenant, level)
+  local narrowest
+  each_bucket(q, tenant, level, function(state)
+    narrowest = min(narrowest or state.jitter, state.jitter)
+  end)
+  return narrowest
+end
+
+function limits.save(q)
+  local changes = {}
+  for _, scope in ipairs({ "queue", LEVELS[1], LEVELS[2], LEVELS[3] }) do
+    for _, state in ipairs(q.limits[scope]) do
+      if state.changed then
+        changes[#changes + 1] = state.field
+        changes[#changes + 1] = bucket.stored(state, q)
+      end
+    end
+  end
+  for field, state in pairs(q.limits.jitters) do
+    if state.changed then
+      changes[#changes + 1] = field
+      changes[#changes + 1] = string.format(
+        "%.0f:%.0f:%d:%d:%.0f", state.jitter, state.since, state.granted, state.stale, state.calm_since
+      )
+    end
+  end
+  if #changes > 0 then
+    redis.call("HSET", q.keys.limits, unpack(changes))
+  end
+end
+
+return limits

@@ -1,0 +1,141 @@
+-- Where jobs go that are neither in a lane nor claimed: aside (with an instant in `delayed`, or a place in a front list),
+-- among the dead letters, or away. Moves are collected while reading and written together.
+local queue = require "queue"
+local record = require "record"
+local places = require "places"
+local lanes = require "lanes"
+local tenants = require "tenants"
+
+local moves = {}
+
+local TRIMMED_AT_ONCE = 100
+
+function moves.open(q)
+  q.set_aside, q.unset_aside, q.delayed_at, q.undelayed, q.dropped, q.buried, q.given_back = {}, {}, {}, {}, {}, {}, {}
+end
+
+-- Until the instant, with the reason in the record's history.
+function moves.postpone(q, tenant, job, text, due)
+  local aside, delayed = q.set_aside, q.delayed_at
+  aside[#aside + 1] = job
+  aside[#aside + 1] = text
+  delayed[#delayed + 1] = due
+  delayed[#delayed + 1] = job
+  tenant.delayed = tenant.delayed + 1
+  q.delayed = q.delayed + 1
+end
+
+-- To the front of its lane, once all that come back are known (they keep their order).
+function moves.give_back(q, tenant, level, lane, sequence, job, text)
+  q.given_back[#q.given_back + 1] =
+    { tenant = tenant, level = level, lane = lane, sequence = tonumber(sequence), job = job, text = text }
+  tenant.waiting = tenant.waiting + 1
+  q.waiting = q.waiting + 1
+end
+
+function moves.settle_given_back(q)
+  table.sort(q.given_back, function(a, b)
+    return a.sequence > b.sequence
+  end)
+  for _, back in ipairs(q.given_back) do
+    lanes.give_back(q, back.tenant, back.level, back.lane, back.job, back.text)
+    tenants.settle(q, back.tenant)
+  end
+end
+
+-- The job has ended, one way or another.
+function moves.ended(q, tenant, level, lane, job)
+  tenant.done = tenant.done + 1
+  if places.is_ordered(lane) then
+    lanes.release(q, tenant, level, lane, job)
+    tenants.settle(q, tenant)
+  end
+end
+
+-- A dead letter: kept with its reason, and with its whole record for whoever retries it.
+function moves.bury(q, job, text, reason)
+  local buried = q.buried
+  buried[#buried + 1] = job
+  buried[#buried + 1] = string.format("%.0f,%s\n", math.floor(q.now / 1000), reason) .. text
+  queue.count(q, "failed", 1)
+end
+
+function moves.is_canceled(q, job)
+  return redis.call("ZSCORE", q.keys.canceled, job) ~= false
+end
+
+-- A job cancelled while it ran ends as canceled when it comes back, unless it succeeded.
+function moves.end_canceled(q, tenant, level, lane, job)
+  q.dropped[#q.dropped + 1] = job
+  queue.count(q, "canceled", 1)
+  moves.ended(q, tenant, level, lane, job)
+end
+
+-- A lease ran out under this job: at the front again, the k-th time after 2^(k-1) - 1 seconds, in the end a dead letter.
+function moves.stalled(q, tenant, level, lane, sequence, job, text)
+  local attempts, stalls, throttles, unknown_since, _, error = record.history(text)
+  stalls = stalls + 1
+  queue.count(q, "stalled", 1)
+  text = record.with_history(text, attempts, stalls, throttles, unknown_since, "stall", error)
+  if stalls > q.settings.max_stalls then
+    moves.bury(q, job, text, "stalled")
+    moves.ended(q, tenant, level, lane, job)
+    return
+  end
+  local wait = 2 ^ (stalls - 1) - 1
+  if wait == 0 then
+    moves.give_back(q, tenant, level, lane, sequence, job, text)
+  else
+    moves.postpone(q, tenant, job, text, q.now + wait * 1000000)
+  end
+end
+
+-- Dead letters past their time, a few at once; their number is counted. Read before the first write.
+local function expired_letters(q)
+  if #q.buried == 0 then
+    return {}
+  end
+  return redis.call("ZRANGEBYSCORE", q.keys.dead, "-inf", q.now - q.settings.keep_dead, "LIMIT", 0, TRIMMED_AT_ONCE)
+end
+
+local function expired_marks(q)
+  if #q.dropped == 0 then
+    return {}
+  end
+  return redis.call("ZRANGEBYSCORE", q.keys.canceled, "-inf", q.now, "LIMIT", 0, TRIMMED_AT_ONCE)
+end
+
+-- The last reads; moves.save writes what they found.
+function moves.close(q)
+  q.expired_letters, q.expired_marks = expired_letters(q), expired_marks(q)
+end
+
+function moves.save(q)
+  if #q.set_aside > 0 then
+    redis.call("HSET", q.keys.aside, unpack(q.set_aside))
+    redis.call("ZADD", q.keys.delayed, unpack(q.delayed_at))
+  end
+  if #q.undelayed > 0 then
+    redis.call("ZREM", q.keys.delayed, unpack(q.undelayed))
+  end
+  if #q.unset_aside > 0 then
+    redis.call("HDEL", q.keys.aside, unpack(q.unset_aside))
+  end
+  if #q.expired_letters > 0 then
+    redis.call("ZREM", q.keys.dead, unpack(q.expired_letters))
+    redis.call("HDEL", q.keys.dead_jobs, unpack(q.expired_letters))
+    queue.count(q, "dead_expired", #q.expired_letters)
+  end
+  for i = 1, #q.buried, 2 do
+    redis.call("HSET", q.keys.dead_jobs, q.buried[i], q.buried[i + 1])
+    redis.call("ZADD", q.keys.dead, q.now, q.buried[i])
+  end
+  if #q.expired_marks > 0 then
+    redis.call("ZREM", q.keys.canceled, unpack(q.expired_marks))
+  end
+  for _, job in ipairs(q.dropped) do
+    redis.call("ZADD", q.keys.canceled, q.now + q.settings.keep_ids, job)
+  end
+end
+
+return moves

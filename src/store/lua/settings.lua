@@ -1,0 +1,65 @@
+-- A queue's settings are what the code declares, with what operators changed while running in their place. Scripts read
+-- them compiled, as one packed field of the queue's hash. (Settings are ours; payloads are never decoded here.)
+local settings = {}
+
+local SCOPES = { "queue", "high", "normal", "low", "tenant" }
+
+local function compile_limits(declared, changed)
+  local compiled = {}
+  for _, scope in ipairs(SCOPES) do
+    local rules, replaced = {}, {}
+    for _, rule in ipairs((declared or {})[scope] or {}) do
+      local change = ((changed or {})[scope] or {})[rule.name]
+      replaced[rule.name] = true
+      if not change then
+        rules[#rules + 1] = rule
+      elseif change.kind ~= "none" then
+        rules[#rules + 1] = change
+      end
+    end
+    local added = {}
+    for name, change in pairs((changed or {})[scope] or {}) do
+      if not replaced[name] and change.kind ~= "none" then
+        added[#added + 1] = change
+      end
+    end
+    table.sort(added, function(a, b)
+      return a.name < b.name
+    end)
+    for _, change in ipairs(added) do
+      rules[#rules + 1] = change
+    end
+    compiled[scope] = rules
+  end
+  return compiled
+end
+
+-- Both are decoded from JSON; answers the packed field.
+function settings.compile(declared, changed)
+  local compiled = {}
+  for name, value in pairs(declared.values) do
+    compiled[name] = value
+  end
+  for name, value in pairs(changed.values or {}) do
+    compiled[name] = value
+  end
+  compiled.limits = compile_limits(declared.limits, changed.limits)
+  return cmsgpack.pack(compiled)
+end
+
+-- Puts a patch into the changes: a value replaces; a rule of kind "declared" takes a change back.
+function settings.merge(changed, patch)
+  changed.values, changed.limits = changed.values or {}, changed.limits or {}
+  for name, value in pairs(patch.values or {}) do
+    changed.values[name] = value
+  end
+  for scope, rules in pairs(patch.limits or {}) do
+    changed.limits[scope] = changed.limits[scope] or {}
+    for name, rule in pairs(rules) do
+      changed.limits[scope][name] = rule.kind ~= "declared" and rule or nil
+    end
+  end
+  return changed
+end
+
+return settings

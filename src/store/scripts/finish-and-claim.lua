@@ -1,0 +1,508 @@
+#!lua flags=allow-oom
+-- Takes back what a worker has finished and leases it the next jobs of the fairest tenants, as many as their limits
+-- allow: the one round trip of a busy worker. Brings back what is due on the way, a bounded number at once.
+-- Replies {word, stale, wait, alarm, fence, fresh, jobs}: word is "claimed", "idle" or "again" (more may be claimable at
+-- once), or {"unregistered"} alone. `stale` holds the positions of finished jobs that are no longer the caller's, `wait`
+-- is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is to claim then,
+-- `fresh` how long the grants keep in µs (0: for ever), `jobs` is job, level it stood on, record, for each.
+local time = require "time"
+local queue = require "queue"
+local limits = require "limits"
+local tenants = require "tenants"
+local lanes = require "lanes"
+local places = require "places"
+local record = require "record"
+local moves = require "moves"
+local turns = require "turns"
+local requests = require "requests"
+local waking = require "waking"
+local queue_key = KEYS[1] -- hash: the queue's state
+local ready_high_key = KEYS[2] -- zset: tenant → score
+local ready_normal_key = KEYS[3] -- zset: tenant → score
+local ready_low_key = KEYS[4] -- zset: tenant → score
+local since_high_key = KEYS[5] -- zset: tenant → able to run since
+local since_normal_key = KEYS[6] -- zset: tenant → able to run since
+local since_low_key = KEYS[7] -- zset: tenant → able to run since
+local parked_key = KEYS[8] -- zset: tenant → instant
+local unparking_key = KEYS[9] -- zset: tenants parked under limits that have changed
+local delayed_key = KEYS[10] -- zset: job → instant
+local aside_key = KEYS[11] -- hash: job → record, of delayed jobs and of those that came back
+local leases_key = KEYS[12] -- zset: fence:client → when the lease runs out
+local limits_key = KEYS[13] -- hash: state of the queue's limits
+local dead_key = KEYS[14] -- zset: job → when it became a dead letter
+local dead_jobs_key = KEYS[15] -- hash: job → reason and record
+local canceled_key = KEYS[16] -- zset: job → when the mark may be forgotten
+local idle_key = KEYS[17] -- zset: client → until when it is known to wait
+local alarm_key = KEYS[18] -- string: instant:client
+local client_key = KEYS[19] -- hash: replies to the client's last requests
+local now_given = ARGV[1] -- µs; empty: the server's time
+local client = ARGV[2] -- who asks
+local request = tonumber(ARGV[3]) -- number of the client's request
+local server = ARGV[4] -- id of the server the client is connected to
+local wanted = tonumber(ARGV[5]) -- jobs
+local levels_served = ARGV[6] -- levels, separated by spaces
+local lease = tonumber(ARGV[7]) -- µs
+local idle_for = tonumber(ARGV[8]) -- µs for which the client waits to be woken when it gets less than it wants
+local has_suspect = tonumber(ARGV[9]) -- 1: the client runs a job that has outlived a lease before
+local max_bytes = tonumber(ARGV[10]) -- of records in the reply, unless the first is larger
+local finished, finished_from = ARGV, 11 -- list: fence, job, level it stood on, outcome, µs, text; for each
+
+local LOOKS = 64 -- tenants looked at in one claim
+local DUE_AT_ONCE = 64 -- parked tenants and delayed jobs brought back in one claim
+local STALLED_AT_ONCE = 256 -- jobs of expired leases brought back in one claim
+local GUARD_EVERY = 10 -- turns, of which one may go to an overdue tenant
+local FRESH_SHARE = 0.6 -- of the jitter: the age at which a grant is stale
+
+local now = time.now(now_given)
+local prefix = string.sub(queue_key, 1, -6)
+
+-- A claim's jobs as the reply has them. One that stood on another level than its own carries that before its record.
+local function reply_jobs(flat)
+  local jobs = {}
+  for i = 1, #flat, 2 do
+    local job, text = flat[i], flat[i + 1]
+    local standing, rest = string.match(text, "^%^(%l+)\n(.*)$")
+    jobs[#jobs + 1] = job
+    jobs[#jobs + 1] = standing or (places.parse(job))
+    jobs[#jobs + 1] = rest or text
+  end
+  return jobs
+end
+
+local known = requests.recall(client_key, request)
+if known then
+  known[7] = known[5] ~= "0" and reply_jobs(redis.call("HGETALL", prefix .. "claim:" .. known[5])) or {}
+  return known
+end
+
+local q = queue.open({
+  prefix = prefix, queue = queue_key,
+  ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
+  since = { high = since_high_key, normal = since_normal_key, low = since_low_key },
+  parked = parked_key, unparking = unparking_key, delayed = delayed_key, aside = aside_key, limits = limits_key,
+  dead = dead_key, dead_jobs = dead_jobs_key, canceled = canceled_key, idle = idle_key, alarm = alarm_key,
+}, now)
+if not q then
+  return { "unregistered" }
+end
+queue.notice_server(q, server)
+limits.open(q)
+moves.open(q)
+turns.open(q)
+q.bytes_left = max_bytes
+q.suspect_taken = has_suspect == 1
+
+-- 1. What the worker has finished.
+
+local stale, ended_in = {}, {}
+
+local function no_longer_runs(tenant, standing)
+  tenant.running = tenant.running - 1
+  q.running = q.running - 1
+  q["running:" .. standing] = q["running:" .. standing] - 1
+  tenants.freed(q, tenant)
+end
+
+local function finish(fence, job, standing, outcome, delay, detail, text)
+  local level, lane, sequence, name = places.parse(job)
+  local tenant = tenants.load(q, name)
+  no_longer_runs(tenant, standing)
+  if outcome == "succeeded" then
+    queue.count(q, "succeeded", 1)
+    moves.ended(q, tenant, level, lane, job)
+    return
+  end
+  local attempts, stalls, throttles, unknown_since, reason, error = record.history(text)
+  if outcome == "dead" then
+    local why, message = string.match(detail, "^([^,]*),(.*)$")
+    moves.bury(q, job, record.with_history(text, attempts + 1, stalls, throttles, unknown_since, why, message), why)
+    moves.ended(q, tenant, level, lane, job)
+    return
+  end
+  if outcome == "returned" or outcome == "released" or outcome == "unknown" then
+    limits.refund(q, tenant, standing, tonumber(fence), outcome == "returned")
+    queue.count(q, outcome, 1)
+  end
+  if moves.is_canceled(q, job) then
+    moves.end_canceled(q, tenant, level, lane, job)
+  elseif outcome == "returned" or outcome == "released" then
+    moves.give_back(q, tenant, level, lane, sequence, job, text)
+  else
+    if outcome == "retry" then
+      attempts, reason, error = attempts + 1, "retry", detail
+    elseif outcome == "throttled" then
+      throttles, reason = throttles + 1, "upstream"
+    else
+      unknown_since = unknown_since > 0 and unknown_since or math.floor(now / 1000)
+      reason = "unknown-type"
+    end
+    queue.count(q, outcome == "retry" and "retried" or outcome, outcome == "unknown" and 0 or 1)
+    text = record.with_history(text, attempts, stalls, throttles, unknown_since, reason, error)
+    moves.postpone(q, tenant, job, text, now + delay)
+  end
+end
+
+local function finish_all()
+  local seen = {}
+  for i = finished_from, #finished, 6 do
+    local fence, job, standing, outcome = finished[i], finished[i + 1], finished[i + 2], finished[i + 3]
+    local claim_key = prefix .. "claim:" .. fence
+    local text
+    if outcome == "succeeded" then
+      text = redis.call("HEXISTS", claim_key, job) == 1
+    else
+      text = redis.call("HGET", claim_key, job)
+    end
+    if not text or seen[fence .. job] then
+      stale[#stale + 1] = (i - finished_from) / 6
+    else
+      seen[fence .. job] = true
+      local ended = ended_in[fence]
+      if not ended then
+        ended = { claim_key = claim_key }
+        ended_in[fence] = ended
+      end
+      ended[#ended + 1] = job
+      if text ~= true then
+        text = string.gsub(text, "^%^%l+\n", "")
+      end
+      finish(fence, job, standing, outcome, tonumber(finished[i + 4]), finished[i + 5], text)
+    end
+  end
+end
+
+-- 2. What is due: leases that ran out, delayed jobs, parked tenants.
+
+local expired_leases, brought_back = {}, 0
+
+local function reap()
+  local members = redis.call("ZRANGEBYSCORE", leases_key, "-inf", now, "LIMIT", 0, DUE_AT_ONCE)
+  for _, member in ipairs(members) do
+    if brought_back >= STALLED_AT_ONCE then
+      break
+    end
+    local fence = string.match(member, "^%d+")
+    if not ended_in[fence] then
+      local claim_key = prefix .. "claim:" .. fence
+      local flat = redis.call("HGETALL", claim_key)
+      for i = 1, #flat, 2 do
+        local job = flat[i]
+        local level, lane, sequence, name = places.parse(job)
+        local standing, text = string.match(flat[i + 1], "^%^(%l+)\n(.*)$")
+        local tenant = tenants.load(q, name)
+        no_longer_runs(tenant, standing or level)
+        if moves.is_canceled(q, job) then
+          moves.end_canceled(q, tenant, level, lane, job)
+        else
+          moves.stalled(q, tenant, level, lane, sequence, job, text or flat[i + 1])
+        end
+        brought_back = brought_back + 1
+      end
+      expired_leases[#expired_leases + 1] = member
+      expired_leases[#expired_leases + 1] = claim_key
+    end
+  end
+end
+
+local function fall_due()
+  local jobs = redis.call("ZRANGEBYSCORE", delayed_key, "-inf", now, "LIMIT", 0, DUE_AT_ONCE)
+  if #jobs == 0 then
+    return
+  end
+  local texts = redis.call("HMGET", aside_key, unpack(jobs))
+  for i, job in ipairs(jobs) do
+    local level, lane, _, name = places.parse(job)
+    local tenant = tenants.load(q, name)
+    tenant.delayed, tenant.waiting = tenant.delayed - 1, tenant.waiting + 1
+    q.delayed, q.waiting = q.delayed - 1, q.waiting + 1
+    lanes.fall_due(q, tenant, level, lane, job, texts[i])
+    tenants.settle(q, tenant)
+    q.undelayed[i] = job
+  end
+end
+
+local function unpark()
+  for _, name in ipairs(redis.call("ZRANGE", unparking_key, 0, DUE_AT_ONCE - 1)) do
+    tenants.unpark(q, tenants.load(q, name))
+  end
+  for _, name in ipairs(redis.call("ZRANGEBYSCORE", parked_key, "-inf", now, "LIMIT", 0, DUE_AT_ONCE)) do
+    tenants.unpark(q, tenants.load(q, name))
+  end
+end
+
+local function put_back_in_line()
+  for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
+    for standing, stand in pairs(tenant.stands) do
+      if stand.present and not stand.was_present then
+        turns.insert(q, standing, tenant.name, stand.score)
+      end
+    end
+  end
+end
+
+-- 3. The claim: whose turn it is, what the limits allow, which jobs.
+
+local claim = { left = wanted, looks = 0, jobs = {}, flat = {}, fence = 0, fresh = nil, wait_until = time.NEVER }
+
+local function open_levels()
+  local open = {}
+  for level in string.gmatch(levels_served, "%l+") do
+    if q["paused:" .. level] == 0 then
+      open[#open + 1] = level
+    end
+  end
+  return q.paused == 0 and open or {}
+end
+
+local function take(tenant, standing, count)
+  local taken, got, is_held = {}, 0, false
+  for _, level in ipairs(tenant.fields.level and queue.LEVELS or { standing }) do
+    if got < count and tenants.lanes_at(tenant, level) > 0 then
+      local n, held = lanes.take(q, tenant, level, count - got, taken)
+      got, is_held = got + n, is_held or held
+      claim.rotates = level
+    end
+  end
+  local own_level = not tenant.fields.level
+  for i = 1, #taken, 2 do
+    local job, text = taken[i], taken[i + 1]
+    local jobs, flat = claim.jobs, claim.flat
+    jobs[#jobs + 1] = job
+    jobs[#jobs + 1] = standing
+    jobs[#jobs + 1] = text
+    flat[#flat + 1] = job
+    flat[#flat + 1] = (own_level or places.parse(job) == standing) and text or ("^" .. standing .. "\n" .. text)
+  end
+  return got, is_held
+end
+
+local function account(tenant, standing, stand, got)
+  tenant.waiting, tenant.running = tenant.waiting - got, tenant.running + got
+  q.waiting, q.running = q.waiting - got, q.running + got
+  q["running:" .. standing] = q["running:" .. standing] + got
+  local virtual = "virtual:" .. standing
+  q[virtual] = q[virtual] + got / math.max(q["weights:" .. standing], tenant.weight)
+  local received = "received:" .. standing
+  tenants.set(tenant, received, (tonumber(tenant.fields[received]) or 0) + got)
+  local waited = now - (stand.since or tonumber(tenant.fields["since:" .. standing]) or now)
+  if waited > (tonumber(tenant.fields.longest_wait) or 0) then
+    tenants.set(tenant, "longest_wait", string.format("%.0f", waited))
+  end
+  stand.since = now
+end
+
+-- One tenant's turn, or what is left of it. It goes back in line unless it is empty, parked or held.
+local function serve(name, score, standing, allowed, is_guarded)
+  local tenant = tenants.load(q, name)
+  local stand = tenants.stand(tenant, standing)
+  stand.score = score or stand.score
+  local own = limits.of_tenant(q, tenant)
+  local free, until_us, limit = limits.available(own)
+  if free == 0 then
+    tenants.park(q, tenant, until_us, limit)
+    return
+  end
+  local size = q.settings.quantum * tenant.weight
+  local got, is_held = take(tenant, standing, math.min(claim.left, math.ceil(size - stand.used), allowed, free))
+  if got > 0 then
+    if claim.fence == 0 then
+      claim.fence = queue.next_fence(q)
+    end
+    claim.left = claim.left - got
+    limits.charge(q, tenant, standing, got, claim.fence)
+    local jitter = limits.narrowest_jitter(q, tenant, standing)
+    if jitter then
+      claim.fresh = math.min(claim.fresh or jitter, jitter)
+    end
+    account(tenant, standing, stand, got)
+    stand.used = stand.used + got
+  end
+  local is_over = stand.used >= size or (is_guarded and got > 0)
+  if is_over then
+    stand.used = math.max(0, stand.used - size)
+    lanes.rotate(q, tenant, claim.rotates)
+  end
+  tenants.settle(q, tenant)
+  if not stand.present then
+    return
+  end
+  local is_parked
+  if #own > 0 then
+    free, until_us, limit = limits.available(own)
+    is_parked = free == 0
+  end
+  if is_over or (is_parked and got > 0) then
+    tenants.set_score(stand, tenants.new_score(q, tenant))
+  end
+  if is_parked then
+    stand.used = 0
+    tenants.park(q, tenant, until_us, limit)
+  elseif not is_held and got > 0 then
+    turns.insert(q, standing, name, stand.score)
+  end
+end
+
+-- The next tenant: normally of this level; every tenth turn goes to one that is overdue, wherever it stands.
+local function next_turn(level, levels)
+  if q.settings.max_wait > 0 and (q.turns + 1) % GUARD_EVERY == 0 then
+    local overdue_level, overdue = turns.overdue(q, levels)
+    if overdue then
+      q.turns = q.turns + 1
+      return overdue, nil, overdue_level, true
+    end
+  end
+  local name, score = turns.next(q, level)
+  if name and tenants.stand(tenants.load(q, name), level).used == 0 then
+    q.turns = q.turns + 1
+  end
+  return name, score, level, false
+end
+
+-- Serves one level until it has nobody, the limits close it or the hands are full.
+local function claim_level(level, levels)
+  while claim.left > 0 and claim.looks < LOOKS and q.bytes_left > 0 do
+    local queue_free = limits.available(q.limits.queue)
+    if queue_free == 0 then
+      claim.is_closed = true
+      claim.wait_until = limits.batch_instant(q.limits.queue, claim.left)
+      return
+    end
+    local level_free = limits.available(q.limits[level])
+    if level_free == 0 then
+      claim.wait_until = math.min(claim.wait_until, limits.batch_instant(q.limits[level], claim.left))
+      return
+    end
+    local name, score, standing, is_guarded = next_turn(level, levels)
+    if not name then
+      return
+    end
+    claim.looks = claim.looks + 1
+    if standing ~= level then
+      level_free = limits.available(q.limits[standing])
+    end
+    if level_free > 0 then
+      serve(name, score, standing, math.min(queue_free, level_free), is_guarded)
+    end
+  end
+end
+
+finish_all()
+reap()
+fall_due()
+unpark()
+moves.settle_given_back(q)
+local levels = open_levels()
+if wanted > 0 and #levels > 0 then
+  put_back_in_line()
+  for _, level in ipairs(levels) do
+    if not claim.is_closed then
+      claim_level(level, levels)
+    end
+  end
+end
+
+-- 4. When to come again, and who else should.
+
+local function earliest(key, current)
+  local found = redis.call("ZRANGE", key, 0, 0, "WITHSCORES")
+  return found[2] and math.min(current, tonumber(found[2])) or current
+end
+
+-- What ran out or fell due in this very script is handled; the rest of the sets says when anything happens next.
+local function next_instant()
+  if claim.is_closed then
+    return math.min(claim.wait_until, earliest(leases_key, time.NEVER))
+  end
+  local instant = claim.wait_until
+  for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
+    instant = math.min(instant, tenant.parked_until or instant)
+  end
+  local function after(key)
+    local found = redis.call("ZRANGEBYSCORE", key, "(" .. string.format("%.0f", now), "+inf", "WITHSCORES", "LIMIT", 0, 1)
+    return found[2] and tonumber(found[2]) or time.NEVER
+  end
+  return math.min(instant, after(parked_key), after(delayed_key), after(leases_key))
+end
+
+local function anyone_ready()
+  local ready = 0
+  for _, level in ipairs(levels) do
+    ready = ready + redis.call("ZCARD", q.keys.ready[level])
+  end
+  for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
+    for _, stand in pairs(tenant.stands) do
+      ready = ready + (stand.present and 1 or 0) - (stand.was_present and 1 or 0)
+    end
+  end
+  return ready > 0
+end
+
+local word = #claim.jobs > 0 and "claimed" or "idle"
+local is_bounded = claim.looks >= LOOKS or brought_back >= STALLED_AT_ONCE or #q.undelayed >= DUE_AT_ONCE
+local hands_left = wanted > 0 and claim.left > 0
+if hands_left and word == "idle" and is_bounded then
+  word = "again"
+end
+
+local wait, holds_alarm, sleeper, instant = -1, 0, nil, nil
+if hands_left then
+  instant = next_instant()
+  if word ~= "again" and is_bounded then
+    wait = 0
+  elseif instant < time.NEVER then
+    wait = math.max(0, instant - now)
+    local alarm_instant, holder = waking.alarm(q)
+    holds_alarm = (not alarm_instant or holder == client or instant < alarm_instant) and 1 or 0
+  end
+else
+  sleeper = waking.find(q)
+  if sleeper and (claim.is_closed or not anyone_ready()) then
+    local _, holder = waking.alarm(q)
+    if holder and holder ~= client then
+      sleeper = nil
+    elseif not claim.is_closed and q.waiting + q.delayed + q.running == 0 then
+      sleeper = nil
+    end
+  end
+end
+moves.close(q)
+
+-- 5. Only now does anything change.
+
+if #claim.jobs > 0 then
+  redis.call("HSET", prefix .. "claim:" .. string.format("%.0f", claim.fence), unpack(claim.flat))
+  redis.call("ZADD", leases_key, now + lease, string.format("%.0f:%s", claim.fence, client))
+end
+for fence, ended in pairs(ended_in) do
+  local claim_key = ended.claim_key
+  ended.claim_key = nil
+  redis.call("HDEL", claim_key, unpack(ended))
+  if redis.call("EXISTS", claim_key) == 0 then
+    redis.call("ZREM", leases_key, fence .. ":" .. client)
+  end
+end
+for i = 1, #expired_leases, 2 do
+  redis.call("ZREM", leases_key, expired_leases[i])
+  redis.call("UNLINK", expired_leases[i + 1])
+end
+lanes.save(q)
+moves.save(q)
+limits.save(q)
+tenants.save(q)
+queue.save(q)
+if hands_left then
+  redis.call("ZADD", idle_key, now + idle_for, client)
+  if holds_alarm == 1 then
+    waking.set_alarm(q, client, instant)
+  end
+else
+  redis.call("ZREM", idle_key, client)
+  if sleeper and sleeper ~= client then
+    waking.wake(q, sleeper)
+  end
+end
+local fresh = claim.fresh and math.floor(claim.fresh * FRESH_SHARE) or 0
+local reply = { word, stale, wait, holds_alarm, string.format("%.0f", claim.fence), fresh, {} }
+requests.remember(client_key, request, reply)
+reply[7] = claim.jobs
+return reply

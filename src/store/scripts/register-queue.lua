@@ -1,0 +1,25 @@
+#!lua flags=allow-oom
+-- Makes the queue known with the settings its code declares; what operators changed while running stays on top.
+-- Replies {"registered"}.
+local time = require "time"
+local settings = require "settings"
+local queue_key = KEYS[1] -- hash: the queue's state
+local settings_key = KEYS[2] -- hash: what is declared, what was changed
+local now_given = ARGV[1] -- µs; empty: the server's time
+local server = ARGV[2] -- id of the server the client is connected to
+local declared = ARGV[3] -- JSON: values, limits
+local is_again = tonumber(ARGV[4]) -- 1: the caller knew this queue before, so the store has lost it
+
+local changed = redis.call("HGET", settings_key, "changed") or "{}"
+local is_new = redis.call("EXISTS", queue_key) == 0
+local packed = settings.compile(cjson.decode(declared), cjson.decode(changed))
+redis.call("HSET", settings_key, "declared", declared)
+redis.call("HSET", queue_key, "settings", packed)
+if is_new then
+  redis.call("HSET", queue_key, "server", server)
+  if is_again == 1 then
+    -- What was granted is gone with the store: limits close as after a restart.
+    redis.call("HSET", queue_key, "restarts", 1, "restarted_at", time.now(now_given))
+  end
+end
+return { "registered" }
