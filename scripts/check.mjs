@@ -82,6 +82,8 @@ const checks = [
   { name: 'dead-code', run: () => tool('knip') },
   { name: 'format-and-lint', run: () => tool('biome', 'check', '--error-on-warnings') },
   { name: 'luacheck', run: checkLua },
+  // When it fails after an installation: node scripts/complete-lock.mjs.
+  { name: 'lock-file', run: () => tool('npm', 'ci', '--dry-run', '--ignore-scripts') },
 ]
 
 /** @param {Check} check */
