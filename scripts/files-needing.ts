@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
-/** Relative imports, and modules that are started as processes of their own (`new URL('./x.ts', import.meta.url)`). */
-const REFERENCE = /(?:from |import |import\(|new URL\()'(\.[^']+\.ts)'/g
+/** Relative imports, and modules that are started as processes of their own (`new URL('x.ts', import.meta.url)`). */
+const REFERENCE = /(?:from |import |import\(|new URL\()'([^']+\.ts)'/g
 
 /**
  * The files among those given that start a program, by themselves or through what they import: some file on the way
