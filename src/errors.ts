@@ -110,11 +110,14 @@ export type StoreOutcome = 'not-sent' | 'unknown'
 export class StoreUnavailableError extends SluiceError {
   readonly code = 'SLUICE_STORE_UNAVAILABLE'
   readonly outcome: StoreOutcome
+  /** What the network or the server said. */
+  readonly reason: string
 
   constructor(data: { reason: string; outcome: StoreOutcome; cause?: unknown }) {
     const outcome = data.outcome === 'not-sent' ? 'The command did not run.' : 'The command may have run.'
     super(`Redis is not available: ${data.reason}. ${outcome} The connection is being restored; try again.`, data)
     this.outcome = data.outcome
+    this.reason = data.reason
   }
 }
 

@@ -1,0 +1,260 @@
+import { Redis as Client, Command, ReplyError } from 'ioredis'
+import { StoreOutOfMemoryError, StoreUnavailableError } from '../errors.ts'
+
+export type RedisArgument = string | number
+
+/** Where a server is, and who we are to it. */
+export interface RedisAddress {
+  readonly host?: string | undefined
+  readonly port?: number | undefined
+  /** Of a unix socket; then host and port do not matter. */
+  readonly path?: string | undefined
+  readonly username?: string | undefined
+  readonly password?: string | undefined
+  readonly db?: number | undefined
+  /** True for the defaults of Node, or what `tls.connect` takes. */
+  readonly tls?: boolean | object | undefined
+}
+
+export interface ConnectionOptions {
+  readonly address: RedisAddress
+  readonly connectionName: string
+  readonly commandTimeoutMs: number
+  /** Gives up opening. */
+  readonly signal?: AbortSignal
+}
+
+/** A command on the wire. Replies come in the order of the commands, so the first of the line is the oldest. */
+interface Call {
+  readonly deadline: number
+  readonly reject: (error: Error) => void
+  settled: boolean
+  next: Call | undefined
+}
+
+// How long a socket may take to say goodbye before it is cut.
+const DISCONNECT_TIMEOUT_MS = 200
+
+/**
+ * One connection, from its opening to its end: it is never restored, another one takes its place. It is lost as soon
+ * as one command is not answered in time, because nothing that comes after it would be; then every command that
+ * waits is rejected with an unknown outcome. ioredis only speaks the protocol here: none of its queues, retries and
+ * time-outs is in use, since each of them could run a command twice or leave a promise open.
+ */
+export class Connection {
+  readonly #client: Client
+  readonly #commandTimeoutMs: number
+  #first: Call | undefined
+  #last: Call | undefined
+  #deadlineTimer: NodeJS.Timeout | undefined
+  #isCorked = false
+  #isLost = false
+  /** Called once, when the connection is lost or closed. */
+  onLost: ((reason: Error) => void) | undefined
+
+  private constructor(client: Client, commandTimeoutMs: number) {
+    this.#client = client
+    this.#commandTimeoutMs = commandTimeoutMs
+  }
+
+  /** Rejects with a StoreUnavailableError when there is no connection within commandTimeoutMs. */
+  static async open({ address, connectionName, commandTimeoutMs, signal }: ConnectionOptions): Promise<Connection> {
+    const { tls, ...place } = definedOnly(address)
+    const client = new Client({
+      ...place,
+      ...(tls ? { tls: tls === true ? {} : tls } : {}),
+      connectionName,
+      lazyConnect: true,
+      protocol: 2,
+      disableClientInfo: true,
+      enableReadyCheck: false,
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      retryStrategy: () => null,
+      connectTimeout: commandTimeoutMs,
+      disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+    })
+    const connection = new Connection(client, commandTimeoutMs)
+    // The promises of ioredis only say that the connection was closed; what closed it comes as an event before.
+    let lastError: Error | undefined
+    client.on('error', (error: Error) => {
+      lastError = error
+    })
+    // A server that accepts and then says nothing keeps ioredis waiting for the answer to its own first commands.
+    const giveUp = () => {
+      lastError ??= new Error(`no connection within ${commandTimeoutMs} ms`)
+      connection.#lose(lastError)
+    }
+    const timer = setTimeout(giveUp, commandTimeoutMs)
+    signal?.addEventListener('abort', giveUp)
+    try {
+      await client.connect()
+    } catch (error) {
+      const cause = lastError ?? (error as Error)
+      connection.#lose(cause)
+      throw new StoreUnavailableError({ reason: describe(cause), outcome: 'not-sent', cause })
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', giveUp)
+    }
+    client.once('close', () => connection.#lose(lastError ?? new Error('the server closed the connection')))
+    return connection
+  }
+
+  /** Whether a command can be written now. */
+  get isOpen(): boolean {
+    return !this.#isLost && this.#client.status === 'ready' && this.#client.stream.writable
+  }
+
+  /**
+   * Settles within `timeoutMs`. Rejects with StoreUnavailableError, with StoreOutOfMemoryError, or with the error of
+   * the server as it is.
+   */
+  send(command: string, args: readonly RedisArgument[], timeoutMs = this.#commandTimeoutMs): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (!this.isOpen) {
+        reject(new StoreUnavailableError({ reason: 'the connection was lost', outcome: 'not-sent' }))
+        return
+      }
+      // In capitals, because ioredis reshapes the replies of commands it knows, by their lower-case names.
+      const sent = new Command(command.toUpperCase(), args as RedisArgument[], { replyEncoding: 'utf8' })
+      const call: Call = { deadline: performance.now() + timeoutMs, reject, settled: false, next: undefined }
+      this.#append(call)
+      this.#cork()
+      sent.promise.then(
+        (reply) => {
+          this.#settle(call)
+          resolve(reply)
+        },
+        (error: Error) => {
+          // What lost the connection has rejected the call already, and better.
+          if (call.settled) return
+          this.#settle(call)
+          reject(this.#failure(error))
+        },
+      )
+      try {
+        this.#client.sendCommand(sent)
+      } catch (error) {
+        this.#settle(call)
+        reject(error as Error)
+      }
+    })
+  }
+
+  /** Ends the connection; commands that wait for a reply are rejected with an unknown outcome. */
+  async close(): Promise<void> {
+    const { stream } = this.#client
+    const ended =
+      stream && !stream.destroyed ? new Promise<void>((resolve) => stream.once('close', () => resolve())) : undefined
+    this.#lose(new Error('it was closed by its owner'), { politely: true })
+    await ended
+  }
+
+  #append(call: Call): void {
+    if (this.#last) this.#last.next = call
+    else this.#first = call
+    this.#last = call
+    if (this.#deadlineTimer === undefined) this.#watchDeadline()
+  }
+
+  #settle(call: Call): void {
+    call.settled = true
+    while (this.#first?.settled) this.#first = this.#first.next
+    if (this.#first === undefined) this.#last = undefined
+  }
+
+  /** One timer for all: it sleeps until the deadline of the oldest call it saw, then looks at the oldest of that moment. */
+  #watchDeadline(): void {
+    const oldest = this.#first
+    if (oldest === undefined) {
+      this.#deadlineTimer = undefined
+      return
+    }
+    this.#deadlineTimer = setTimeout(() => {
+      if (!this.#isOverdue()) this.#watchDeadline()
+      // When the process itself was stopped or busy the reply may be waiting in the socket: let it be read first.
+      else setImmediate(() => setImmediate(() => this.#loseWhenOverdue()))
+    }, oldest.deadline - performance.now())
+  }
+
+  #isOverdue(): boolean {
+    return this.#first !== undefined && this.#first.deadline <= performance.now()
+  }
+
+  #loseWhenOverdue(): void {
+    if (this.#isLost) return
+    if (this.#isOverdue()) this.#lose(new Error('no reply in time'))
+    else this.#watchDeadline()
+  }
+
+  /** Commands of one turn of the event loop leave in one write: a system call each would cost more than the command. */
+  #cork(): void {
+    if (this.#isCorked) return
+    const { stream } = this.#client
+    this.#isCorked = true
+    stream.cork()
+    process.nextTick(() => {
+      this.#isCorked = false
+      stream.uncork()
+    })
+  }
+
+  #failure(error: Error): Error {
+    if (!(error instanceof ReplyError)) {
+      return new StoreUnavailableError({ reason: describe(error), outcome: 'unknown', cause: error })
+    }
+    // ioredis hangs the command with all its arguments on the error: payloads do not belong into logs.
+    delete (error as { command?: unknown }).command
+    const word = error.message.split(' ', 1)[0] ?? ''
+    if (word === 'OOM') return new StoreOutOfMemoryError({ cause: error })
+    const policy = REFUSALS.get(word)
+    if (policy === undefined) return error
+    if (policy === 'reconnect') queueMicrotask(() => this.#lose(error))
+    return new StoreUnavailableError({ reason: error.message, outcome: 'not-sent', cause: error })
+  }
+
+  #lose(reason: Error, { politely = false } = {}): void {
+    if (this.#isLost) return
+    this.#isLost = true
+    clearTimeout(this.#deadlineTimer)
+    this.#client.disconnect()
+    if (!politely) this.#client.stream?.destroy()
+    for (let call = this.#first; call; call = call.next) {
+      if (call.settled) continue
+      call.settled = true
+      call.reject(new StoreUnavailableError({ reason: describe(reason), outcome: 'unknown', cause: reason }))
+    }
+    this.#first = undefined
+    this.#last = undefined
+    this.onLost?.(reason)
+  }
+}
+
+/**
+ * Errors by which a server says that it cannot serve now; none of them has run the command. `reconnect`: another
+ * server may be behind the address by now, or this one may have to be asked again who it is.
+ */
+const REFUSALS = new Map<string, 'reconnect' | 'stay'>([
+  ['LOADING', 'reconnect'],
+  ['READONLY', 'reconnect'],
+  ['MASTERDOWN', 'reconnect'],
+  ['UNBLOCKED', 'reconnect'],
+  ['NOAUTH', 'reconnect'],
+  ['BUSY', 'stay'],
+  ['MISCONF', 'stay'],
+  ['NOREPLICAS', 'stay'],
+  ['CLUSTERDOWN', 'stay'],
+  ['TRYAGAIN', 'stay'],
+])
+
+/** `connect ECONNREFUSED 127.0.0.1:1` also for the error Node makes of several addresses, which has no message. */
+function describe(error: Error): string {
+  if (error instanceof AggregateError) return error.errors.map((each) => String(each?.message ?? each)).join(', ')
+  return error.message
+}
+
+function definedOnly(address: RedisAddress): { [Name in keyof RedisAddress]: Exclude<RedisAddress[Name], undefined> } {
+  return Object.fromEntries(Object.entries(address).filter(([, value]) => value !== undefined))
+}
