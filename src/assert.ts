@@ -220,8 +220,8 @@ function list(words: readonly string[]): string {
 /** `; did you mean "leaseMs"?` when a known name is near enough to be meant, else nothing. */
 export function didYouMean(name: string, known: readonly string[]): string {
   let best: string | undefined
-  // A third of the letters may differ: more is another word.
-  let bestDistance = Math.floor(Math.max(name.length, 3) / 3) + 1
+  // Two letters in the wrong order are a distance of 2; more than that and a third of the word is another word.
+  let bestDistance = (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))) + 1
   for (const candidate of known) {
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase(), bestDistance)
     if (distance < bestDistance) {

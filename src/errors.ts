@@ -114,8 +114,8 @@ export class StoreUnavailableError extends SluiceError {
   readonly reason: string
 
   constructor(data: { reason: string; outcome: StoreOutcome; cause?: unknown }) {
-    const outcome = data.outcome === 'not-sent' ? 'The command did not run.' : 'The command may have run.'
-    super(`Redis is not available: ${data.reason}. ${outcome} The connection is being restored; try again.`, data)
+    const outcome = data.outcome === 'not-sent' ? 'did not run and can be repeated' : 'may have run'
+    super(`Redis is not available: ${data.reason}. The command ${outcome}.`, data)
     this.outcome = data.outcome
     this.reason = data.reason
   }

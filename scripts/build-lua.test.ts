@@ -1,0 +1,233 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { buildLua, LuaBuildError, writeWhenChanged } from './build-lua.ts'
+
+let root: string
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'sluice-lua-'))
+  mkdirSync(join(root, 'scripts'))
+  mkdirSync(join(root, 'lua'))
+})
+
+afterEach(() => rmSync(root, { recursive: true }))
+
+function script(name: string, ...lines: string[]): void {
+  writeFileSync(join(root, 'scripts', `${name}.lua`), `${lines.join('\n')}\n`)
+}
+
+function luaModule(name: string, ...lines: string[]): void {
+  writeFileSync(join(root, 'lua', `${name}.lua`), `${lines.join('\n')}\n`)
+}
+
+function build(): string {
+  return buildLua({ root, scripts: join(root, 'scripts'), modules: join(root, 'lua') })
+}
+
+/** The value of a field of the only script, as it stands in the generated text. */
+function field(text: string, name: string): unknown {
+  const line = text.split('\n').find((each) => each.startsWith(`  ${name}: `))
+  return JSON.parse(line?.slice(`  ${name}: `.length, -1) ?? 'null')
+}
+
+function problems(): string[] {
+  try {
+    build()
+  } catch (error) {
+    if (error instanceof LuaBuildError) return error.message.split('\n')
+    throw error
+  }
+  return []
+}
+
+describe('a script', () => {
+  it('becomes a typed const with its documentation, its keys and its arguments', () => {
+    script(
+      'claim-jobs',
+      '#!lua flags=allow-oom',
+      '-- Leases jobs.',
+      '-- Replies {"claimed"}.',
+      'local ready_key = KEYS[1] -- zset: tenant → score',
+      'local wanted_jobs = tonumber(ARGV[1]) -- jobs',
+      'local client = ARGV[2] -- who asks',
+      'local done, done_from = ARGV, 3 -- list: what is done',
+      'return { ready_key, wanted_jobs, client, done[done_from] }',
+    )
+
+    const text = build()
+
+    expect(text).toContain(
+      [
+        '/**',
+        ' * Leases jobs.',
+        ' * Replies {"claimed"}.',
+        ' */',
+        'export const claimJobs: Script<',
+        '  {',
+        '    /** zset: tenant → score */',
+        '    ready: string',
+        '  },',
+        '  {',
+        '    /** jobs */',
+        '    wantedJobs: number',
+        '    /** who asks */',
+        '    client: string',
+        '    /** list: what is done */',
+        '    done: readonly (string | number)[]',
+        '  }',
+        '> = {',
+      ].join('\n'),
+    )
+    expect(field(text, 'keys')).toEqual(['ready'])
+    expect(field(text, 'args')).toEqual([
+      { name: 'wantedJobs', kind: 'number' },
+      { name: 'client', kind: 'string' },
+      { name: 'done', kind: 'list' },
+    ])
+  })
+
+  it('carries the hash of its text', () => {
+    script('ping', '#!lua', '-- Pings.', 'return 1')
+
+    const text = build()
+
+    const source = field(text, 'source') as string
+    expect(source).toBe('#!lua\n\nreturn 1')
+    expect(field(text, 'sha')).toBe(createHash('sha1').update(source).digest('hex'))
+  })
+
+  it('loses its comments and indentation, but not what looks like them inside strings', () => {
+    script(
+      'ping',
+      '#!lua',
+      '-- Pings.',
+      'local a = "-- no comment" -- a comment',
+      '--[[ over',
+      'lines ]]',
+      'local b = [[',
+      '  -- kept',
+      ']]',
+      '  return { a, b }',
+    )
+
+    expect(field(build(), 'source')).toBe(
+      '#!lua\n\nlocal a = "-- no comment"\n\n\nlocal b = [[\n  -- kept\n]]\nreturn { a, b }',
+    )
+  })
+})
+
+describe('a module', () => {
+  it('stands once before all that require it, under its own name', () => {
+    luaModule('bucket', 'local bucket = {}', 'return bucket')
+    luaModule('limits', 'local b = require "bucket"', 'return { b = b }')
+    script('ask', '#!lua', '-- Asks.', 'local limits = require "limits"', 'local bucket = require "bucket"', 'return 1')
+
+    const lines = (field(build(), 'source') as string).split('\n')
+
+    expect(lines).toEqual([
+      '#!lua',
+      'local bucket = (function() local bucket = {}',
+      'return bucket end)()',
+      'local limits = (function() local b = bucket',
+      'return { b = b } end)()',
+      '',
+      '',
+      '',
+      'return 1',
+    ])
+  })
+
+  it('is found again from a line of the built text', () => {
+    luaModule('bucket', '-- A bucket.', 'local bucket = {}', 'return bucket')
+    script('ask', '#!lua', '-- Asks.', 'local bucket = require "bucket"', 'return bucket')
+
+    expect(field(build(), 'origins')).toEqual([
+      { line: 2, file: 'lua/bucket.lua', fileLine: 1 },
+      { line: 5, file: 'scripts/ask.lua', fileLine: 2 },
+    ])
+  })
+})
+
+describe('a mistake is named with file and line', () => {
+  it.each([
+    ['no shebang', ['#!/bin/sh', '-- Doc.', 'return 1'], 'scripts/bad.lua:1: a script begins with `#!lua`'],
+    ['no documentation', ['#!lua', 'return 1'], 'scripts/bad.lua:2: a script says what it does'],
+    [
+      'a gap in the numbers of keys',
+      ['#!lua', '-- Doc.', 'local a_key = KEYS[1] -- a', 'local b_key = KEYS[3] -- b'],
+      'scripts/bad.lua:4: KEYS are numbered without gaps: expected 2, found 3',
+    ],
+    [
+      'an argument without a comment',
+      ['#!lua', '-- Doc.', 'local a = ARGV[1]'],
+      'scripts/bad.lua:3: a says in a comment',
+    ],
+    [
+      'a position after the head',
+      ['#!lua', '-- Doc.', 'local a = ARGV[1] -- a', 'local b = a .. KEYS[1]'],
+      'scripts/bad.lua:4: KEYS outside the head',
+    ],
+    [
+      'an argument after the list',
+      ['#!lua', '-- Doc.', 'local a, a_from = ARGV, 1 -- list: a', 'local b = ARGV[2] -- b'],
+      'scripts/bad.lua:4: a list is the last argument',
+    ],
+    [
+      'a name that is there twice',
+      ['#!lua', '-- Doc.', 'local a = ARGV[1] -- a', 'local a = ARGV[2] -- b'],
+      'scripts/bad.lua:4: a is there twice',
+    ],
+    [
+      'an unknown module',
+      ['#!lua', '-- Doc.', 'local a = require "buckt"'],
+      'scripts/bad.lua:3: unknown module "buckt"; there are: none',
+    ],
+    ['a late require', ['#!lua', '-- Doc.', 'call(require "x")'], 'scripts/bad.lua:3: require is written as'],
+  ])('%s', (_, lines, message) => {
+    script('bad', ...lines)
+
+    expect(problems()).toEqual([expect.stringContaining(message)])
+  })
+
+  it('a circle of modules', () => {
+    luaModule('a', 'local b = require "b"', 'return {}')
+    luaModule('b', 'local a = require "a"', 'return {}')
+    script('ask', '#!lua', '-- Asks.', 'local a = require "a"', 'return a')
+
+    expect(problems()).toEqual(['lua/a.lua:1: modules require each other in a circle: ask → a → b → a'])
+  })
+
+  it('a module that returns nothing, or looks at positions', () => {
+    luaModule('a', 'local x = ARGV[1]')
+
+    expect(problems()).toEqual([
+      expect.stringContaining('lua/a.lua:1: ARGV outside the head'),
+      expect.stringContaining('lua/a.lua:1: a module ends with `return`'),
+    ])
+  })
+
+  it('and all mistakes are named at once', () => {
+    script('one', '#!lua', 'return KEYS[1]')
+    script('two', '#!lua', 'return ARGV[1]')
+
+    expect(problems()).toHaveLength(4)
+  })
+})
+
+it('without scripts the module is empty', () => {
+  expect(build()).toContain('export {}')
+})
+
+it('an unchanged file is not written again', () => {
+  const file = join(root, 'out', 'generated.ts')
+
+  expect(writeWhenChanged(file, 'a')).toBe(true)
+  const written = statSync(file).mtimeMs
+
+  expect(writeWhenChanged(file, 'a')).toBe(false)
+  expect(statSync(file).mtimeMs).toBe(written)
+  expect(readFileSync(file, 'utf8')).toBe('a')
+})
