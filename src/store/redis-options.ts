@@ -85,7 +85,7 @@ function parseTarget(value: unknown): RedisTarget {
     // The text may hold a password: it is not repeated.
     throw new Error("must be a URL such as 'redis://host:6379', the path of a unix socket, or 'embedded'")
   }
-  if (url.protocol === 'unix:') return { path: decodeURIComponent(url.pathname), ...credentials(url) }
+  if (url.protocol === 'unix:') return { path: decodeURIComponent(url.pathname) }
   if (url.protocol !== 'redis:' && url.protocol !== 'rediss:') {
     throw new Error(`must begin with redis://, rediss:// or unix://, not ${show(url.protocol)}`)
   }
