@@ -1,0 +1,57 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { Scenario } from './scenario.ts'
+
+const LEASE_MS = 1_000
+
+let scenario: Scenario
+afterEach(() => scenario.stop())
+
+describe('a worker that is stopped past its lease and resumed', () => {
+  it('is told that its claim is stale, and changes nothing', async () => {
+    scenario = await Scenario.start({ queue: { leaseMs: LEASE_MS } })
+    const zombie = await scenario.worker({ mode: 'claim', concurrency: 5 })
+    await scenario.submitted({ count: 5, holdMs: 300 })
+    await zombie.started(5)
+
+    const fault = scenario.fault('stop', zombie)
+    zombie.freeze()
+    const heir = await scenario.worker({ mode: 'claim', concurrency: 5 })
+    await heir.ended(5)
+    await scenario.drained()
+    const before = await scenario.queue.counts()
+    zombie.resume()
+    fault.end()
+    await zombie.ended(5)
+    const answers = () =>
+      scenario.history().filter(({ kind, process }) => kind === 'outcome' && process === zombie.name)
+    await expect.poll(() => answers().length).toBe(5)
+
+    expect(answers().map((event) => event.kind === 'outcome' && event.answer)).toEqual(Array(5).fill('stale'))
+    expect(await scenario.queue.counts()).toEqual(before)
+    await scenario.expectPromisesKept()
+  })
+
+  it('harms nobody, again and again under load', async () => {
+    scenario = await Scenario.start({ queue: { leaseMs: LEASE_MS }, upstream: true })
+    const workers = await Promise.all([scenario.worker(), scenario.worker(), scenario.worker({ mode: 'claim' })])
+    const producer = scenario.producer({ count: 2_000, chunk: 20, everyMs: 50, holdMs: 20 })
+
+    for (const [round, worker] of [...workers, ...workers].entries()) {
+      await worker.started(20 + round * 5)
+      const others = workers.filter((other) => other !== worker)
+      const fault = scenario.fault('stop', worker)
+      worker.freeze()
+      await longerThanLease(others)
+      worker.resume()
+      fault.end()
+    }
+    await producer.result()
+
+    await scenario.expectPromisesKept()
+  })
+})
+
+/** Nothing announces that a lease ran out, so this one wait is a wait for time. */
+async function longerThanLease(_others: unknown): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, LEASE_MS * 1.5))
+}

@@ -1,0 +1,43 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { now } from '../support/history.ts'
+import { Scenario } from './scenario.ts'
+
+let scenario: Scenario
+afterEach(() => scenario.stop())
+
+describe('a worker that is killed −9', () => {
+  it('has its jobs run again by another within 16 s, with the defaults', async () => {
+    scenario = await Scenario.start()
+    const victim = await scenario.worker({ concurrency: 5, hangs: true })
+    await scenario.submitted({ count: 5 })
+    const lost = await victim.started(5)
+    const heir = await scenario.worker()
+
+    const killedAt = now()
+    scenario.fault('kill', victim)
+    await victim.end('SIGKILL')
+    const again = await heir.started(5)
+
+    expect(now() - killedAt).toBeLessThan(16_000)
+    expect(again.sort()).toEqual(lost.sort())
+    await scenario.expectPromisesKept()
+  })
+
+  it('loses nothing and repeats only what it held, whenever it is killed', async () => {
+    scenario = await Scenario.start({ queue: { leaseMs: 1_000 }, upstream: true })
+    let workers = await Promise.all([scenario.worker(), scenario.worker()])
+    const producer = scenario.producer({ count: 2_000, chunk: 20, everyMs: 40, holdMs: 20 })
+
+    for (let kills = 0; kills < 5; kills++) {
+      const [victim, survivor] = workers as [(typeof workers)[0], (typeof workers)[0]]
+      // Between two jobs, or within one: whatever it is doing when it has started that many.
+      await victim.started(60 + kills * 7)
+      scenario.fault('kill', victim)
+      await victim.end('SIGKILL')
+      workers = [survivor, await scenario.worker()]
+    }
+    await producer.result()
+
+    await scenario.expectPromisesKept()
+  })
+})

@@ -1,0 +1,57 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { now } from '../support/history.ts'
+import { Scenario } from './scenario.ts'
+
+let scenario: Scenario
+afterEach(() => scenario.stop())
+
+// With `always` a reply means that the write is on disk; anything less may lose the last seconds, and says so.
+const durable = { appendonly: true, config: { appendfsync: 'always' } }
+
+describe('Redis killed −9 and started again on its append-only file', () => {
+  it('has lost no acknowledged job, and no job runs without reason', async () => {
+    scenario = await Scenario.start({ redis: durable, upstream: true, queue: { leaseMs: 3_000 } })
+    const workers = await Promise.all([scenario.worker(), scenario.worker()])
+    const given = scenario.producer({ count: 1_500, chunk: 10, everyMs: 30, holdMs: 10 })
+    const generated = scenario.producer({ count: 1_500, chunk: 10, everyMs: 30, holdMs: 10, ids: 'generated' })
+
+    for (let round = 1; round <= 3; round++) {
+      await workers[0].started(150 * round)
+      const fault = scenario.fault('redis-kill')
+      await scenario.redis.kill('SIGKILL')
+      await scenario.redis.restart()
+      fault.end()
+    }
+    await Promise.all([given.result(), generated.result()])
+
+    await scenario.expectPromisesKept()
+  })
+
+  it('keeps short limits closed for a window after its restart', async () => {
+    const permits = 100
+    const windowMs = 1_000
+    const jitterMs = 50
+    scenario = await Scenario.start({
+      redis: durable,
+      upstream: true,
+      queue: { limits: { queue: `${permits}/s` }, leaseMs: 3_000 },
+    })
+    const worker = await scenario.worker()
+    await scenario.submitted({ count: 500 })
+    await worker.started(100)
+
+    const fault = scenario.fault('redis-kill')
+    await scenario.redis.kill('SIGKILL')
+    await scenario.redis.restart()
+    const back = now()
+    fault.end()
+    await worker.ended(500)
+
+    const report = await scenario.upstream?.report({ permits, windowMs })
+    expect(report?.busiest.count).toBeLessThanOrEqual(permits)
+    await scenario.expectPromisesKept({
+      limits: [{ permits, windowMs }],
+      closed: [{ from: back, to: back + windowMs + jitterMs }],
+    })
+  })
+})

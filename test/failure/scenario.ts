@@ -1,0 +1,234 @@
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { type Queue, type QueueOptions, Sluice } from '../../src/index.ts'
+import { type StartRedisOptions, startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
+import { type CheckerOptions, checkHistory, describeViolations } from '../support/checker.ts'
+import { type HistoryEvent, HistoryRecorder, type JobState, readHistory } from '../support/history.ts'
+import { TcpProxy } from '../support/tcp-proxy.ts'
+import { Upstream } from '../support/upstream.ts'
+import { Child } from './child.ts'
+import type { ProducerResult, ProducerSettings } from './producer-process.ts'
+import type { WorkerMessage, WorkerSettings } from './worker-process.ts'
+
+export interface ScenarioOptions {
+  redis?: StartRedisOptions
+  /** Workers and producers reach Redis through a proxy; the test itself never does. */
+  proxy?: boolean
+  /** Workers call an upstream in every job. */
+  upstream?: boolean
+  /** Processes write down what they do. @default true */
+  history?: boolean
+  queue?: QueueOptions
+}
+
+const QUEUE = 'calls'
+const DEFAULT_LEASE_MS = 15_000
+/** What a busy machine with two cores may add between a claim and the start of its handler. */
+const TOLERANCE_MS = 400
+
+/** One test: a Redis, processes that work on it, the faults that hit them, and the history of it all. */
+export class Scenario {
+  readonly redis: TestRedis
+  readonly proxy: TcpProxy | undefined
+  readonly upstream: Upstream | undefined
+  readonly queue: Queue
+  readonly #options: ScenarioOptions
+  readonly #folder: string
+  readonly #sluice: Sluice
+  readonly #recorder: HistoryRecorder
+  readonly #children: Child<unknown>[] = []
+  #names = new Set<string>()
+  #workers = 0
+  #producers = 0
+
+  private constructor(
+    options: ScenarioOptions,
+    parts: { redis: TestRedis; proxy: TcpProxy | undefined; upstream: Upstream | undefined },
+  ) {
+    this.#options = options
+    this.redis = parts.redis
+    this.proxy = parts.proxy
+    this.upstream = parts.upstream
+    this.#folder = mkdtempSync(join(tmpdir(), 'sluice-history-'))
+    this.#recorder = new HistoryRecorder(this.#folder, 'test')
+    this.#sluice = new Sluice({ redis: parts.redis.url })
+    this.queue = this.#sluice.queue(QUEUE, options.queue ?? {})
+  }
+
+  static async start(options: ScenarioOptions = {}): Promise<Scenario> {
+    const redis = await startRedis(options.redis)
+    const proxy = options.proxy ? await TcpProxy.start({ port: redis.port }) : undefined
+    const upstream = options.upstream ? await Upstream.start() : undefined
+    return new Scenario(options, { redis, proxy, upstream })
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#children.map((child) => child.end()))
+    // First, so that closing what a test left in a broken state does not wait for a server that is gone.
+    await this.#sluice.close()
+    await this.proxy?.close()
+    await this.upstream?.stop()
+    await this.redis.stop()
+    this.#recorder.close()
+    await rm(this.#folder, { recursive: true, force: true })
+  }
+
+  /** Starts a worker and waits until it serves. */
+  async worker(settings: Partial<WorkerSettings> = {}): Promise<Worker> {
+    const name = `worker-${++this.#workers}`
+    const worker = new Worker(name, {
+      ...this.#common(name),
+      concurrency: 10,
+      mode: 'process',
+      hangs: false,
+      ...(this.upstream && { upstreamPort: this.upstream.port }),
+      ...settings,
+    } satisfies WorkerSettings)
+    this.#children.push(worker)
+    await worker.heard((messages) => messages.some(({ is }) => is === 'ready'))
+    return worker
+  }
+
+  /** Starts a producer; what it did is known when it has ended. */
+  producer(settings: Partial<ProducerSettings> & { count: number }): Producer {
+    const name = `producer-${++this.#producers}`
+    const producer = new Producer('producer-process.ts', {
+      ...this.#common(name),
+      prefix: name,
+      chunk: 50,
+      tenants: ['a', 'b', 'c'],
+      ids: 'given',
+      everyMs: 0,
+      copies: 1,
+      holdMs: 0,
+      ...settings,
+    } satisfies ProducerSettings)
+    this.#children.push(producer)
+    return producer
+  }
+
+  /** Submits and waits until all is stored. */
+  async submitted(settings: Partial<ProducerSettings> & { count: number }): Promise<ProducerResult> {
+    return this.producer(settings).result()
+  }
+
+  /** Writes a fault into the history: what it excuses is excused from now until `end`. */
+  fault(fault: string, worker?: Worker): { end(): void } {
+    const named = { fault, ...(worker && { worker: worker.name }) }
+    this.#recorder.record({ kind: 'nemesis', phase: 'begin', ...named })
+    return { end: () => this.#recorder.record({ kind: 'nemesis', phase: 'end', ...named }) }
+  }
+
+  /** Waits until nothing is waiting, delayed or running. */
+  async drained(timeoutMs = 60_000): Promise<void> {
+    const left = async () => {
+      const { waiting, delayed, running } = await this.queue.counts()
+      return waiting + delayed + running
+    }
+    await expect.poll(left, { timeout: timeoutMs, interval: 50, message: 'jobs left in the queue' }).toBe(0)
+  }
+
+  /** Drains, completes the history by what the queue and the upstream say, and checks it. */
+  async expectPromisesKept(options: Partial<CheckerOptions> = {}): Promise<HistoryEvent[]> {
+    await this.drained()
+    await this.#recordUpstream()
+    await this.#recordFinals()
+    const history = readHistory(this.#folder)
+    const violations = checkHistory(history, {
+      leaseMs: this.#options.queue?.leaseMs ?? DEFAULT_LEASE_MS,
+      toleranceMs: TOLERANCE_MS,
+      clockToleranceMs: 5,
+      livenessMs: 60_000,
+      ...options,
+    })
+    expect(violations.length, describeViolations(violations)).toBe(0)
+    return history
+  }
+
+  /** What the processes have written down so far. */
+  history(): HistoryEvent[] {
+    return readHistory(this.#folder)
+  }
+
+  #common(name: string) {
+    return {
+      name,
+      redis: this.proxy?.url ?? this.redis.url,
+      queue: QUEUE,
+      options: this.#options.queue ?? {},
+      ...(this.#options.history !== false && { historyFolder: this.#folder }),
+    }
+  }
+
+  async #recordUpstream(): Promise<void> {
+    const arrivals = (await this.upstream?.arrivals()) ?? []
+    for (const { at, until, job, tenant, fence } of arrivals) {
+      this.#recorder.record({ kind: 'effect', job, tenant, fence, until }, at)
+    }
+  }
+
+  async #recordFinals(): Promise<void> {
+    const history = readHistory(this.#folder)
+    const names = new Set<string>()
+    const done = new Set<string>()
+    for (const event of history) {
+      if (event.kind === 'submit' && event.phase === 'invoke') for (const { job } of event.jobs) names.add(job)
+      if (event.kind === 'end' && event.result === 'succeeded') done.add(event.job)
+    }
+    const dead = await this.#deadNames()
+    for (const job of names) {
+      const state: JobState = dead.has(job) ? 'failed' : done.has(job) ? 'succeeded' : 'unknown'
+      this.#recorder.record({ kind: 'final', job, state })
+    }
+    const { waiting, delayed, running, succeeded, failed, canceled } = await this.queue.counts()
+    const counts = { waiting, delayed, running, succeeded, failed, canceled }
+    this.#recorder.record({ kind: 'counts', counts })
+    this.#names = names
+  }
+
+  async #deadNames(): Promise<Set<string>> {
+    return new Set()
+  }
+}
+
+export class Worker extends Child<WorkerMessage> {
+  readonly name: string
+
+  constructor(name: string, settings: WorkerSettings) {
+    super('worker-process.ts', settings)
+    this.name = name
+  }
+
+  /** Waits until handlers have started that many jobs, and says which. */
+  async started(count: number): Promise<string[]> {
+    const messages = await this.heard((heard) => jobsOf(heard, 'started').length >= count)
+    return jobsOf(messages, 'started')
+  }
+
+  async ended(count: number): Promise<string[]> {
+    const messages = await this.heard((heard) => jobsOf(heard, 'ended').length >= count)
+    return jobsOf(messages, 'ended')
+  }
+
+  freeze(): void {
+    this.process.kill('SIGSTOP')
+  }
+
+  resume(): void {
+    this.process.kill('SIGCONT')
+  }
+}
+
+class Producer extends Child<ProducerResult> {
+  async result(): Promise<ProducerResult> {
+    const [result] = await this.heard((heard) => heard.length > 0, 90_000)
+    return result as ProducerResult
+  }
+}
+
+function jobsOf(messages: readonly WorkerMessage[], is: 'started' | 'ended'): string[] {
+  return messages.flatMap((message) => (message.is === is ? [message.job] : []))
+}

@@ -1,0 +1,33 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { Scenario } from './scenario.ts'
+
+let scenario: Scenario
+afterEach(() => scenario.stop())
+
+describe('a Redis that forgets its scripts ten times a second', () => {
+  it('costs no call, no job and no second run', async () => {
+    scenario = await Scenario.start({ upstream: true })
+    await Promise.all([scenario.worker(), scenario.worker()])
+    const direct = scenario.redis.client()
+    let flushes = 0
+    const flusher = setInterval(async () => {
+      await direct.script('FLUSH')
+      flushes++
+    }, 100)
+
+    // Not written down as a fault: it must excuse nothing.
+    const results = await Promise.all([
+      scenario.submitted({ count: 1_500, chunk: 10, everyMs: 25, holdMs: 5 }),
+      scenario.submitted({ count: 1_500, chunk: 10, everyMs: 25, holdMs: 5, ids: 'generated' }),
+    ])
+    await scenario.drained()
+    clearInterval(flusher)
+
+    expect(flushes).toBeGreaterThan(20)
+    expect(results.map(({ accepted, unheard }) => ({ accepted, unheard }))).toEqual([
+      { accepted: 1_500, unheard: 0 },
+      { accepted: 1_500, unheard: 0 },
+    ])
+    await scenario.expectPromisesKept()
+  })
+})

@@ -1,0 +1,92 @@
+/**
+ * A worker in a process of its own, to be stopped, killed and cut off. Run by `Scenario.worker`; its settings come as
+ * JSON in the first argument.
+ */
+import { isSluiceError, type QueueOptions, Sluice } from '../../src/index.ts'
+import { HistoryRecorder } from '../support/history.ts'
+import { UpstreamClient } from '../support/upstream.ts'
+
+export interface WorkerSettings {
+  name: string
+  redis: string
+  queue: string
+  options: QueueOptions
+  /** Where its part of the history goes; none is kept without. */
+  historyFolder?: string
+  /** Calls the upstream in each job; without, a job only takes its time. */
+  upstreamPort?: number
+  concurrency: number
+  /** `process` hands jobs to a handler, `claim` runs a loop of its own and learns what the store says to each end. */
+  mode: 'process' | 'claim'
+  /** Jobs never end here. */
+  hangs: boolean
+}
+
+/** What tests put into a job. */
+export interface Payload {
+  /** By which histories know the job. */
+  name: string
+  holdMs?: number
+}
+
+/** What a worker tells the test, beside its history. */
+export type WorkerMessage = { is: 'ready' } | { is: 'started'; job: string } | { is: 'ended'; job: string }
+
+interface HeldJob {
+  tenant: string
+  payload: unknown
+}
+
+const settings = JSON.parse(process.argv[2] ?? '') as WorkerSettings
+const history = settings.historyFolder ? new HistoryRecorder(settings.historyFolder, settings.name) : undefined
+const upstream = settings.upstreamPort ? await UpstreamClient.connect(settings.upstreamPort) : undefined
+const sluice = new Sluice({ redis: settings.redis })
+const queue = sluice.queue(settings.queue, settings.options)
+
+function tell(message: WorkerMessage): void {
+  // Without a history nobody asks for single jobs, and thousands of messages a second would disturb what is measured.
+  if (history !== undefined || message.is === 'ready') process.send?.(message)
+}
+
+async function run(job: HeldJob, fence: string): Promise<void> {
+  const { name, holdMs = 0 } = job.payload as Payload
+  history?.record({ kind: 'start', job: name, tenant: job.tenant, fence })
+  tell({ is: 'started', job: name })
+  if (settings.hangs) await new Promise(() => {})
+  if (upstream !== undefined) await upstream.call({ job: name, tenant: job.tenant, fence, holdMs })
+  else if (holdMs > 0) await new Promise((resolve) => setTimeout(resolve, holdMs))
+  history?.record({ kind: 'end', job: name, fence, result: 'succeeded' })
+  tell({ is: 'ended', job: name })
+}
+
+async function claimForEver(): Promise<void> {
+  for (;;) {
+    const jobs = await queue.claim(settings.concurrency)
+    await Promise.all(
+      jobs.map(async (job) => {
+        const fence = String(job.fence)
+        const held = { job: (job.payload as Payload).name, fence, result: 'succeeded' } as const
+        await run(job, fence)
+        try {
+          await job.succeed()
+          history?.record({ kind: 'outcome', ...held, answer: 'accepted' })
+        } catch (error) {
+          const isStale = isSluiceError(error) && error.code === 'SLUICE_LEASE_LOST'
+          history?.record({ kind: 'outcome', ...held, answer: isStale ? 'stale' : 'unknown' })
+        }
+      }),
+    )
+    if (jobs.length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+process.on('disconnect', () => process.exit())
+process.on('message', async (message) => {
+  if (message !== 'close') return
+  await sluice.close()
+  process.exit()
+})
+
+if (settings.mode === 'claim') void claimForEver()
+else queue.process('CALL', (job, context) => run(job, String(context.fence)), { concurrency: settings.concurrency })
+tell({ is: 'ready' })
