@@ -40,7 +40,6 @@ export class Scenario {
   readonly #sluice: Sluice
   readonly #recorder: HistoryRecorder
   readonly #children: Child<unknown>[] = []
-  #names = new Set<string>()
   #workers = 0
   #producers = 0
 
@@ -186,7 +185,6 @@ export class Scenario {
     const { waiting, delayed, running, succeeded, failed, canceled } = await this.queue.counts()
     const counts = { waiting, delayed, running, succeeded, failed, canceled }
     this.#recorder.record({ kind: 'counts', counts })
-    this.#names = names
   }
 
   async #deadNames(): Promise<Set<string>> {
