@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { type Queue, type QueueOptions, Sluice } from '../../src/index.ts'
+import { dumpKeyspace } from '../../src/testing/keyspace.ts'
 import { type StartRedisOptions, startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
 import { type CheckerOptions, checkHistory, describeViolations } from '../support/checker.ts'
 import { type HistoryEvent, HistoryRecorder, type JobState, readHistory } from '../support/history.ts'
@@ -25,6 +26,7 @@ export interface ScenarioOptions {
 }
 
 const QUEUE = 'calls'
+const HOLDS_JOBS = /:(lane|front|ring|claim|ready):|:(leases|delayed|aside|parked|unparking)$/
 const DEFAULT_LEASE_MS = 15_000
 /** What a busy machine with two cores may add between a claim and the start of its handler. */
 const TOLERANCE_MS = 400
@@ -144,6 +146,7 @@ export class Scenario {
       ...options,
     })
     expect(violations.length, describeViolations(violations)).toBe(0)
+    expect(await this.#leftovers()).toEqual([])
     return history
   }
 
@@ -185,6 +188,11 @@ export class Scenario {
     const { waiting, delayed, running, succeeded, failed, canceled } = await this.queue.counts()
     const counts = { waiting, delayed, running, succeeded, failed, canceled }
     this.#recorder.record({ kind: 'counts', counts })
+  }
+
+  /** Keys that hold jobs or leases of them; a drained queue has none. */
+  async #leftovers(): Promise<string[]> {
+    return Object.keys(await dumpKeyspace(this.redis.client())).filter((key) => HOLDS_JOBS.test(key))
   }
 
   async #deadNames(): Promise<Set<string>> {
