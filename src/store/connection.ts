@@ -1,7 +1,6 @@
-import { Redis as Client, Command, ReplyError } from 'ioredis'
+import { Redis as Client, ReplyError } from 'ioredis'
 import { StoreOutOfMemoryError, StoreUnavailableError } from '../errors.ts'
-
-export type RedisArgument = string | number
+import { PlainCommand, type RedisArgument } from './command.ts'
 
 /** Where a server is, and who we are to it. */
 export interface RedisAddress {
@@ -117,19 +116,20 @@ export class Connection {
         reject(new StoreUnavailableError({ reason: 'the connection was lost', outcome: 'not-sent' }))
         return
       }
-      // In capitals, because ioredis reshapes the replies of commands it knows, by their lower-case names.
-      const sent = new Command(command.toUpperCase(), args as RedisArgument[], { replyEncoding: 'utf8' })
+      const sent = new PlainCommand(command, args)
       const call: Call = { deadline: performance.now() + timeoutMs, reject, settled: false, next: undefined }
       this.#append(call)
       this.#cork()
       sent.promise.then(
         (reply) => {
+          sent.release()
           this.#settle(call)
           resolve(reply)
         },
         (error: Error) => {
           // What lost the connection has rejected the call already, and better.
           if (call.settled) return
+          sent.release()
           this.#settle(call)
           reject(this.#failure(error))
         },

@@ -1,12 +1,14 @@
 import { checkOptions } from '../assert.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { ClosedError, EmbeddedRedisMissingError, StoreUnavailableError, UnsupportedRedisError } from '../errors.ts'
-import { Connection, type RedisAddress, type RedisArgument } from './connection.ts'
+import type { RedisArgument } from './command.ts'
+import { Connection, type RedisAddress } from './connection.ts'
 import { ensureEmbeddedServer } from './embedded.ts'
 import { type RedisOptions, type RedisSettings, redisRules } from './redis-options.ts'
 import { checkServer } from './server-info.ts'
 
-export type { RedisAddress, RedisArgument } from './connection.ts'
+export type { RedisArgument } from './command.ts'
+export type { RedisAddress } from './connection.ts'
 export { type RedisOptions, redisRules } from './redis-options.ts'
 
 /**
