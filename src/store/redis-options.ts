@@ -56,7 +56,7 @@ export interface RedisOptions {
 }
 
 /** The `redis` option of everything that takes one: `'embedded'`, a URL, the path of a unix socket or an address. */
-export function redisTarget(): Rule<RedisTarget> {
+function redisTarget(): Rule<RedisTarget> {
   const fromText = parsed(parseTarget)
   return (value, path, report) => {
     if (value === undefined || typeof value === 'string') {

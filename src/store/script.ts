@@ -4,7 +4,7 @@ import type { Redis } from './redis.ts'
 export type ScriptValue = string | number | readonly (string | number)[]
 
 /** A piece of a script's text: from `line` on it is `file`, from its `fileLine` on. */
-export interface ScriptOrigin {
+interface ScriptOrigin {
   readonly line: number
   readonly file: string
   readonly fileLine: number
