@@ -1,0 +1,56 @@
+import type { Redis } from 'ioredis'
+import type { BenchContext, Figures, Measure } from '../measure.ts'
+import { Child } from '../processes/child.ts'
+import type { FromFloodProducer, FromFloodWorker, ToFloodProducer, ToFloodWorker } from '../processes/messages.ts'
+
+const SMALL_TENANTS = 10
+const SMALL_JOBS = 100
+/** Longer than any script may take; shorter ones are not worth a line of the log. */
+const SLOW_MICROS = 1_000
+
+/**
+ * One tenant submits a stream of very many jobs while ten others submit a hundred each and a worker process runs
+ * whatever comes. Three things are watched: when the ten finish, how much the submitting process grows, and the
+ * longest time any script had Redis to itself.
+ */
+export const flood: Measure = {
+  name: 'flood',
+  title: 'a flood beside ten small tenants',
+
+  async run({ redis, meter, quick }: BenchContext): Promise<Figures> {
+    const floodJobs = quick ? 200_000 : 1_000_000
+    await meter.config('SET', 'slowlog-log-slower-than', SLOW_MICROS)
+    await meter.config('SET', 'slowlog-max-len', 100_000)
+    const worker = new Child<ToFloodWorker, FromFloodWorker>('flood-worker.ts', [redis.path])
+    const producer = new Child<ToFloodProducer, FromFloodProducer>('flood-producer.ts', [redis.path])
+    try {
+      await Promise.all([worker.next('ready'), producer.next('ready')])
+      worker.send({ kind: 'expect', smallJobs: SMALL_TENANTS * SMALL_JOBS })
+      const finished = worker.next('smallTenantsFinished')
+      const submitted = producer.next('submitted')
+      producer.send({ floodJobs, smallTenants: SMALL_TENANTS, smallJobs: SMALL_JOBS })
+      const [{ growthMegabytes, seconds, smallSubmittedAtMs }] = await Promise.all([submitted, finished])
+      const reported = worker.next('report')
+      worker.send({ kind: 'report', sinceMs: smallSubmittedAtMs })
+      const small = await reported
+
+      return {
+        // As in small-tenant.ts: the jobs that ran meanwhile over those that had to.
+        floodSmallTenantOverIdeal: small.ran / (SMALL_JOBS * (SMALL_TENANTS + 1)),
+        floodSmallTenantSeconds: small.seconds,
+        floodJobs,
+        floodSubmitPerSecond: floodJobs / seconds,
+        floodProducerGrowthMegabytes: growthMegabytes,
+        floodSlowestScriptMs: await slowestScriptMs(meter),
+      }
+    } finally {
+      await Promise.all([worker.kill(), producer.kill()])
+    }
+  },
+}
+
+async function slowestScriptMs(meter: Redis): Promise<number> {
+  const entries = (await meter.slowlog('GET', -1)) as [id: number, at: number, micros: number, command: string[]][]
+  const scripts = entries.filter(([, , , command]) => /^(evalsha|fcall)/i.test(command[0] ?? ''))
+  return Math.max(0, ...scripts.map(([, , micros]) => micros)) / 1_000
+}
