@@ -1,0 +1,84 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type InstalledPackage, installPackage } from './installed-package.ts'
+
+const entries = [
+  { name: 'sluice', source: () => import('../../src/index.ts') },
+  { name: 'sluice/testing', source: () => import('../../src/testing/index.ts') },
+] as const
+
+describe('the package, packed and installed in an empty project', () => {
+  let installed: InstalledPackage
+
+  beforeAll(async () => {
+    installed = await installPackage()
+    return () => installed.remove()
+  }, 180_000)
+
+  it('holds what runs and what is read, and nothing else', () => {
+    const unexpected = installed.files.filter(
+      (path) => !/^(dist\/.+(\.js|\.d\.ts)|docs\/.+|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/.test(path),
+    )
+
+    expect(unexpected).toEqual([])
+    expect(installed.files.filter((path) => path.includes('.test.'))).toEqual([])
+    expect(installed.files).toEqual(expect.arrayContaining(['README.md', 'CHANGELOG.md', 'LICENSE']))
+  })
+
+  it('runs no script when it is installed', () => {
+    const onInstall = ['preinstall', 'install', 'postinstall', 'prepare']
+
+    expect(Object.keys(installed.manifest.scripts).filter((name) => onInstall.includes(name))).toEqual([])
+  })
+
+  it('has an entry for every name that is tested here', () => {
+    const paths = Object.keys(installed.manifest.exports).filter((path) => path !== './package.json')
+
+    expect(paths.map((path) => path.replace('.', 'sluice'))).toEqual(entries.map(({ name }) => name))
+  })
+
+  describe.each(entries)('$name', ({ name, source }) => {
+    it('is imported by a module, with the names the source has', async () => {
+      const expected = Object.keys(await source()).sort()
+
+      const printed = await installed.run(
+        'names.mjs',
+        `import * as all from '${name}'; console.log(JSON.stringify(Object.keys(all).sort()))`,
+      )
+
+      expect(JSON.parse(printed)).toEqual(expected)
+    })
+
+    it('is required by CommonJS, with the same names', async () => {
+      const expected = Object.keys(await source()).sort()
+
+      const printed = await installed.run(
+        'names.cjs',
+        `console.log(JSON.stringify(Object.keys(require('${name}')).sort()))`,
+      )
+
+      expect(JSON.parse(printed).filter((key: string) => key !== '__esModule' && key !== 'module.exports')).toEqual(
+        expected,
+      )
+    })
+
+    it('leaves nothing running when it is only imported', async () => {
+      const printed = await installed.run('idle.mjs', `import '${name}'; process.on('exit', () => console.log('over'))`)
+
+      expect(printed.trim()).toBe('over')
+    })
+  })
+
+  it('brings its types along, also for a compiler that reads every declaration', async () => {
+    const problems = await installed.compile(
+      'consumer.mts',
+      `import { Sluice } from 'sluice'
+       import * as testing from 'sluice/testing'
+       export const sluice: Sluice = new Sluice({ redis: 'embedded' })
+       // @ts-expect-error: a number is no address, so this line must not compile
+       export const misuse = new Sluice({ redis: 7 })
+       export { testing }`,
+    )
+
+    expect(problems).toBe('')
+  })
+})
