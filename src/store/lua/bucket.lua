@@ -17,7 +17,8 @@ end
 
 -- The state is "tat:fence:restarts": who was granted last, and the restarts it has been through.
 function bucket.open(rule, stored, jitter, queue, now)
-  local state = { rule = rule, interval = bucket.interval(rule, jitter), jitter = jitter, tat = 0, fence = 0, closed_until = 0 }
+  local state = { rule = rule, jitter = jitter, interval = bucket.interval(rule, jitter), now = now }
+  state.tat, state.fence, state.closed_until = 0, 0, 0
   local restarts
   if stored then
     local tat, fence, seen = string.match(stored, "^(%d+):(%d+):(%d+)$")
@@ -33,7 +34,6 @@ function bucket.open(rule, stored, jitter, queue, now)
       state.tat = state.tat + RESTART_LOSS
     end
   end
-  state.now = now
   return state
 end
 

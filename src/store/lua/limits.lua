@@ -140,6 +140,18 @@ local function available(state)
   return bucket.available(state)
 end
 
+-- When every bucket among them has a permit: 0 if now. A job that runs already has its slots.
+function limits.bucket_instant(states, now)
+  local latest = 0
+  for i = 1, #states do
+    local state = states[i]
+    if not state.holder and bucket.available(state) == 0 then
+      latest = max(latest, bucket.instant(state, 1), now + 1)
+    end
+  end
+  return latest
+end
+
 -- The least that all of them can grant; when that is nothing, the latest instant named and the limit that names it.
 function limits.available(states)
   local least, until_us, name = math.huge, 0, nil

@@ -23,7 +23,8 @@ function queue.open(keys, now)
   if not values[1] then
     return nil
   end
-  local q = { keys = keys, now = now, settings = cmsgpack.unpack(values[1]), server = values[2], stored = {}, counts = {} }
+  local settings = cmsgpack.unpack(values[1])
+  local q = { keys = keys, now = now, settings = settings, server = values[2], stored = {}, counts = {} }
   for i = 1, #NUMBERS do
     local number = tonumber(values[i + 2]) or 0
     q[NUMBERS[i]] = number

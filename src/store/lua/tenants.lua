@@ -6,45 +6,24 @@ local bucket = require "bucket"
 
 local tenants = {}
 
+-- Field names by level, made once.
+local LANES = { high = "lanes:high", normal = "lanes:normal", low = "lanes:low" }
+local USED = { high = "used:high", normal = "used:normal", low = "used:low" }
+
 local LEVELS = queue.LEVELS
 local COUNTS = { "waiting", "delayed", "running", "total", "done", "front", "marks" }
-
-function tenants.load(q, name)
-  local loaded = q.tenants
-  if not loaded then
-    loaded = { list = {} }
-    q.tenants = loaded
-  end
-  local tenant = loaded[name]
-  if tenant then
-    return tenant
-  end
-  local key = q.keys.prefix .. "tenant:" .. name
-  local flat = redis.call("HGETALL", key)
-  local fields = {}
-  for i = 1, #flat, 2 do
-    fields[flat[i]] = flat[i + 1]
-  end
-  tenant = { name = name, key = key, fields = fields, changes = {}, stands = {}, lines = {}, opened = {} }
-  for i = 1, #COUNTS do
-    tenant[COUNTS[i]] = tonumber(fields[COUNTS[i]]) or 0
-  end
-  tenant.weight = tonumber(fields.weight) or 1
-  tenant.base = tonumber(fields.base) or 0
-  tenant.was_idle = fields.idle ~= nil
-  loaded[name] = tenant
-  loaded.list[#loaded.list + 1] = tenant
-  return tenant
-end
 
 -- A nil value removes the field.
 function tenants.set(tenant, field, value)
   tenant.fields[field] = value
-  tenant.changes[field] = value == nil and false or value
+  if value == nil then
+    value = false
+  end
+  tenant.changes[field] = value
 end
 
 function tenants.lanes_at(tenant, level)
-  return tonumber(tenant.fields["lanes:" .. level]) or 0
+  return tonumber(tenant.fields[LANES[level]]) or 0
 end
 
 -- Where the lines of a level stand: there, or where the tenant's override puts them all.
@@ -71,17 +50,51 @@ local function is_free(tenant)
   return not tenant.fields.paused and not tenant.fields.parked
 end
 
-function tenants.stand(tenant, standing)
-  local stand = tenant.stands[standing]
-  if not stand then
-    local present = is_free(tenant) and tenants.has_work(tenant, standing)
-    stand = { present = present, was_present = present, used = tonumber(tenant.fields["used:" .. standing]) or 0 }
-    tenant.stands[standing] = stand
+-- Where the tenant stood before this script: it must be known before anything of it changes.
+local function open_stands(tenant)
+  local free = is_free(tenant)
+  for i = 1, 3 do
+    local standing = LEVELS[i]
+    local present = free and tenants.has_work(tenant, standing)
+    tenant.stands[standing] =
+      { present = present, was_present = present, used = tonumber(tenant.fields[USED[standing]]) or 0 }
   end
-  return stand
 end
 
--- The score of spec 1.2, in microseconds: the clock, the head start or handicap, and the progress term within its bounds.
+function tenants.stand(tenant, standing)
+  return tenant.stands[standing]
+end
+
+function tenants.load(q, name)
+  local loaded = q.tenants
+  if not loaded then
+    loaded = { list = {} }
+    q.tenants = loaded
+  end
+  local tenant = loaded[name]
+  if tenant then
+    return tenant
+  end
+  local key = q.keys.prefix .. "tenant:" .. name
+  local flat = redis.call("HGETALL", key)
+  local fields = {}
+  for i = 1, #flat, 2 do
+    fields[flat[i]] = flat[i + 1]
+  end
+  tenant = { name = name, key = key, fields = fields, changes = {}, stands = {}, lines = {}, opened = {} }
+  for i = 1, #COUNTS do
+    tenant[COUNTS[i]] = tonumber(fields[COUNTS[i]]) or 0
+  end
+  tenant.weight = tonumber(fields.weight) or 1
+  tenant.base = tonumber(fields.base) or 0
+  tenant.was_idle = fields.idle ~= nil
+  open_stands(tenant)
+  loaded[name] = tenant
+  loaded.list[#loaded.list + 1] = tenant
+  return tenant
+end
+
+-- In microseconds: the clock, the head start or handicap, and the progress term within its bounds.
 function tenants.new_score(q, tenant)
   local settings = q.settings
   local progress = 0
@@ -186,7 +199,7 @@ local function has_settings(tenant)
   return fields.weight or fields.base or fields.level or fields.paused or fields.limits
 end
 
-local function collect_stands(q, tenant, out)
+local function collect_stands(tenant, out)
   for standing, stand in pairs(tenant.stands) do
     local sets = out[standing]
     if stand.present then
@@ -204,9 +217,9 @@ local function collect_stands(q, tenant, out)
     elseif stand.was_present then
       sets.gone[#sets.gone + 1] = tenant.name
     end
-    local used = tonumber(tenant.fields["used:" .. standing]) or 0
+    local used = tonumber(tenant.fields[USED[standing]]) or 0
     if used ~= stand.used then
-      tenants.set(tenant, "used:" .. standing, stand.used ~= 0 and stand.used or nil)
+      tenants.set(tenant, USED[standing], stand.used ~= 0 and stand.used or nil)
     end
   end
 end
@@ -271,7 +284,7 @@ function tenants.save(q)
   end
   local parked, unparked = {}, {}
   for _, tenant in ipairs(q.tenants.list) do
-    collect_stands(q, tenant, out)
+    collect_stands(tenant, out)
     if tenant.parked_until then
       parked[#parked + 1] = tenant.parked_until
       parked[#parked + 1] = tenant.name

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- Takes back what a worker has finished and leases it the next jobs of the fairest tenants, as many as their limits
 -- allow: the one round trip of a busy worker. Brings back what is due on the way, a bounded number at once.
--- Replies {word, stale, wait, alarm, fence, fresh, jobs}: word is "claimed", "idle" or "again" (more may be claimable at
--- once), or {"unregistered"} alone. `stale` holds the positions of finished jobs that are no longer the caller's, `wait`
--- is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is to claim then,
--- `fresh` how long the grants keep in µs (0: for ever), `jobs` is job, level it stood on, record, for each.
+-- Replies {word, stale, wait, alarm, fence, fresh, jobs}: word is "claimed", "idle" or "again" (more may be claimable
+-- at once), or {"unregistered"} alone. `stale` holds the positions of finished jobs that are no longer the caller's,
+-- `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is to claim
+-- then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is job, level it stood on, record, for each.
 local time = require "time"
 local queue = require "queue"
 local limits = require "limits"
@@ -42,7 +42,7 @@ local server = ARGV[4] -- id of the server the client is connected to
 local wanted = tonumber(ARGV[5]) -- jobs
 local levels_served = ARGV[6] -- levels, separated by spaces
 local lease = tonumber(ARGV[7]) -- µs
-local idle_for = tonumber(ARGV[8]) -- µs for which the client waits to be woken when it gets less than it wants
+local idle_for = tonumber(ARGV[8]) -- µs for which the client waits to be woken if it gets less than it wants; 0: it does not
 local has_suspect = tonumber(ARGV[9]) -- 1: the client runs a job that has outlived a lease before
 local max_bytes = tonumber(ARGV[10]) -- of records in the reply, unless the first is larger
 local finished, finished_from = ARGV, 11 -- list: fence, job, level it stood on, outcome, µs, text; for each
@@ -51,6 +51,9 @@ local LOOKS = 64 -- tenants looked at in one claim
 local DUE_AT_ONCE = 64 -- parked tenants and delayed jobs brought back in one claim
 local STALLED_AT_ONCE = 256 -- jobs of expired leases brought back in one claim
 local GUARD_EVERY = 10 -- turns, of which one may go to an overdue tenant
+local COUNTED_AS = {
+  retry = "retried", throttled = "throttled", returned = "returned", released = "released", unknown = "unknown_type",
+}
 local FRESH_SHARE = 0.6 -- of the jitter: the age at which a grant is stale
 
 local now = time.now(now_given)
@@ -112,22 +115,24 @@ local function finish(fence, job, standing, outcome, delay, detail, text)
     moves.ended(q, tenant, level, lane, job)
     return
   end
-  local attempts, stalls, throttles, unknown_since, reason, error = record.history(text)
+  local attempts, stalls, throttles, unknown_since, _, error = record.history(text)
   if outcome == "dead" then
     local why, message = string.match(detail, "^([^,]*),(.*)$")
     moves.bury(q, job, record.with_history(text, attempts + 1, stalls, throttles, unknown_since, why, message), why)
     moves.ended(q, tenant, level, lane, job)
     return
   end
-  if outcome == "returned" or outcome == "released" or outcome == "unknown" then
+  if outcome == "returned" or outcome == "unknown" then
+    -- Neither was started. A released one was: its call may have been made, so its permits are spent.
     limits.refund(q, tenant, standing, tonumber(fence), outcome == "returned")
-    queue.count(q, outcome, 1)
   end
+  queue.count(q, COUNTED_AS[outcome], 1)
   if moves.is_canceled(q, job) then
     moves.end_canceled(q, tenant, level, lane, job)
   elseif outcome == "returned" or outcome == "released" then
     moves.give_back(q, tenant, level, lane, sequence, job, text)
   else
+    local reason
     if outcome == "retry" then
       attempts, reason, error = attempts + 1, "retry", detail
     elseif outcome == "throttled" then
@@ -136,7 +141,6 @@ local function finish(fence, job, standing, outcome, delay, detail, text)
       unknown_since = unknown_since > 0 and unknown_since or math.floor(now / 1000)
       reason = "unknown-type"
     end
-    queue.count(q, outcome == "retry" and "retried" or outcome, outcome == "unknown" and 0 or 1)
     text = record.with_history(text, attempts, stalls, throttles, unknown_since, reason, error)
     moves.postpone(q, tenant, job, text, now + delay)
   end
@@ -418,7 +422,8 @@ local function next_instant()
     instant = math.min(instant, tenant.parked_until or instant)
   end
   local function after(key)
-    local found = redis.call("ZRANGEBYSCORE", key, "(" .. string.format("%.0f", now), "+inf", "WITHSCORES", "LIMIT", 0, 1)
+    local after_now = string.format("(%.0f", now)
+    local found = redis.call("ZRANGEBYSCORE", key, after_now, "+inf", "WITHSCORES", "LIMIT", 0, 1)
     return found[2] and tonumber(found[2]) or time.NEVER
   end
   return math.min(instant, after(parked_key), after(delayed_key), after(leases_key))
@@ -439,8 +444,8 @@ end
 
 local word = #claim.jobs > 0 and "claimed" or "idle"
 local is_bounded = claim.looks >= LOOKS or brought_back >= STALLED_AT_ONCE or #q.undelayed >= DUE_AT_ONCE
-local hands_left = wanted > 0 and claim.left > 0
-if hands_left and word == "idle" and is_bounded then
+local hands_left = idle_for > 0 and claim.left > 0
+if claim.left > 0 and word == "idle" and is_bounded then
   word = "again"
 end
 

@@ -6,7 +6,6 @@ local time = require "time"
 local queue = require "queue"
 local tenants = require "tenants"
 local lanes = require "lanes"
-local places = require "places"
 local ids = require "ids"
 local requests = require "requests"
 local waking = require "waking"
@@ -130,7 +129,8 @@ local function submit_later(tenant, lane, from, count)
       if digest ~= "" then
         ids.add(q, digest, string.format("%s:%s:%s", lane.level, lane.token, sequence))
       end
-      local due = string.byte(instant) == 43 and now + tonumber(string.sub(instant, 2)) or tonumber(string.sub(instant, 2))
+      local is_relative = string.byte(instant) == 43
+      local due = (is_relative and now or 0) + tonumber(string.sub(instant, 2))
       later[#later + 1] = { job = job, text = text, due = due }
       earliest = math.min(earliest, due)
       tenant.delayed, q.delayed = tenant.delayed + 1, q.delayed + 1
@@ -179,7 +179,7 @@ if sleeper then
       is_new = is_new or (stand.present and not stand.was_present)
     end
   end
-  if not is_new and not (earliest < (waking.alarm(q) or time.NEVER)) then
+  if not is_new and earliest >= (waking.alarm(q) or time.NEVER) then
     sleeper = nil
   end
 end

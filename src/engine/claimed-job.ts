@@ -1,0 +1,113 @@
+import { LeaseLostError } from '../errors.ts'
+import type { Redis } from '../store/redis.ts'
+import type { Requests } from '../store/requests.ts'
+import { type Finish, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
+import { renewLeases } from '../store/scripts/renew-leases.ts'
+import { finishOf } from './finish.ts'
+import type { Job, LeasedJob } from './job.ts'
+import type { QueueSettings } from './queue-options.ts'
+
+/** A job claimed by a caller with a loop of its own. It is the caller's until the lease runs out; `renew` prolongs it. */
+export interface ClaimedJob<Payload = unknown> extends Job<Payload> {
+  readonly fence: string
+  succeed(): Promise<void>
+  /** Retried, or a dead letter when it has failed too often. A `PermanentError` makes it a dead letter at once. */
+  fail(error: unknown): Promise<void>
+  /** The upstream pushed back: comes again without costing a retry. */
+  throttle(options?: { retryAfterMs?: number }): Promise<void>
+  /** Back to the front of its lane, for someone else. */
+  release(): Promise<void>
+  /** The lease of the whole claim starts anew. */
+  renew(): Promise<void>
+}
+
+/** All of them reject with a LeaseLostError when the job is no longer the caller's; nothing has changed then. */
+export class ClaimHandle implements ClaimedJob {
+  readonly #job: LeasedJob
+  readonly #redis: Redis
+  readonly #requests: Requests
+  readonly #settings: QueueSettings
+  readonly #leaseMs: number
+
+  constructor(options: {
+    job: LeasedJob
+    redis: Redis
+    requests: Requests
+    settings: QueueSettings
+    leaseMs: number
+  }) {
+    this.#job = options.job
+    this.#redis = options.redis
+    this.#requests = options.requests
+    this.#settings = options.settings
+    this.#leaseMs = options.leaseMs
+  }
+
+  get id() {
+    return this.#job.id
+  }
+  get tenant() {
+    return this.#job.tenant
+  }
+  get type() {
+    return this.#job.type
+  }
+  get payload() {
+    return this.#job.payload
+  }
+  get level() {
+    return this.#job.level
+  }
+  get lane() {
+    return this.#job.lane
+  }
+  get attempt() {
+    return this.#job.attempt
+  }
+  get createdAt() {
+    return this.#job.createdAt
+  }
+  get fence() {
+    return this.#job.fence
+  }
+
+  succeed(): Promise<void> {
+    return this.#finish({ outcome: 'succeeded' })
+  }
+
+  fail(error: unknown): Promise<void> {
+    const isPermanent = (error as { code?: unknown } | null)?.code === 'SLUICE_PERMANENT'
+    return this.#finish(finishOf(this.#job, { kind: isPermanent ? 'discarded' : 'failed', error }, this.#settings))
+  }
+
+  throttle(options: { retryAfterMs?: number } = {}): Promise<void> {
+    return this.#finish(finishOf(this.#job, { kind: 'throttled', retryAfterMs: options.retryAfterMs }, this.#settings))
+  }
+
+  release(): Promise<void> {
+    return this.#finish({ outcome: 'released' })
+  }
+
+  async renew(): Promise<void> {
+    const { client, keys } = this.#requests
+    const lost = await renewLeases(this.#redis, keys, { client, leaseMs: this.#leaseMs, fences: [this.fence] })
+    if (lost.length > 0) throw this.#lost()
+  }
+
+  async #finish(finish: Finish): Promise<void> {
+    const { fence, key, standing } = this.#job
+    const reply = await finishAndClaim(this.#requests, {
+      wanted: 0,
+      levels: '',
+      leaseMs: this.#leaseMs,
+      idleForMs: 0,
+      hasSuspect: false,
+      finished: [{ fence, jobKey: key, standing, finish }],
+    })
+    if (reply.stale.length > 0) throw this.#lost()
+  }
+
+  #lost(): LeaseLostError {
+    return new LeaseLostError({ jobId: this.id, fence: this.fence })
+  }
+}

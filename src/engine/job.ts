@@ -1,0 +1,84 @@
+import { fromToken, type Level } from '../store/names.ts'
+import { decodeRecord, type JobRecord } from '../store/record.ts'
+
+/** A job as its handler sees it. */
+export interface Job<Payload = unknown> {
+  /** Given by the caller, or generated. */
+  readonly id: string
+  readonly tenant: string
+  readonly type: string
+  readonly payload: Payload
+  readonly level: Level
+  readonly lane: string
+  /** 1 for the first run; runs that failed are counted, pushed-back and stalled ones are not. */
+  readonly attempt: number
+  /** When it was submitted, in ms since 1970, by the producer's clock. */
+  readonly createdAt: number
+}
+
+/** A job under a lease, decoded from a claim's reply. */
+export class LeasedJob implements Job {
+  readonly key: string
+  /** The level it stood on: another than its own where its tenant has an override. */
+  readonly standing: Level
+  readonly fence: string
+  readonly record: JobRecord
+  readonly level: Level
+  readonly lane: string
+  readonly tenant: string
+  #payload: unknown
+  #isParsed = false
+
+  constructor(key: string, standing: Level, fence: string, text: string) {
+    this.key = key
+    this.standing = standing
+    this.fence = fence
+    this.record = decodeRecord(text)
+    // By hand rather than by a pattern: this runs for every job.
+    const levelEnd = key.indexOf(':')
+    const laneEnd = key.indexOf(':', levelEnd + 1)
+    const tenantStart = key.indexOf(':', laneEnd + 1) + 1
+    const lane = key.slice(levelEnd + 1, laneEnd)
+    this.level = key.slice(0, levelEnd) as Level
+    this.lane = fromToken(lane.startsWith('!') ? lane.slice(1) : lane)
+    this.tenant = fromToken(key.slice(tenantStart))
+  }
+
+  get id(): string {
+    return this.record.givenId ?? this.key
+  }
+
+  get type(): string {
+    return this.record.type
+  }
+
+  get createdAt(): number {
+    return this.record.createdAt
+  }
+
+  get attempt(): number {
+    return this.record.history.attempts + 1
+  }
+
+  /** Parsed when it is first asked for. */
+  get payload(): unknown {
+    if (!this.#isParsed) {
+      this.#payload = JSON.parse(this.record.payload)
+      this.#isParsed = true
+    }
+    return this.#payload
+  }
+
+  /** It has outlived a lease before. */
+  get isSuspect(): boolean {
+    return this.record.history.stalls > 0
+  }
+}
+
+export function decodeJobs(fence: string, flat: readonly string[]): LeasedJob[] {
+  const jobs: LeasedJob[] = []
+  for (let at = 0; at < flat.length; at += 3) {
+    jobs.push(new LeasedJob(flat[at] as string, flat[at + 1] as Level, fence, flat[at + 2] as string))
+  }
+  return jobs
+}

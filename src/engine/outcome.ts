@@ -1,0 +1,48 @@
+import { isSluiceError } from '../errors.ts'
+
+const brand = Symbol.for('sluice.outcome')
+
+/**
+ * What a handler can answer besides success. Return it, or throw `PermanentError` and `ThrottledError` from deep inside.
+ */
+export type Outcome =
+  | { readonly [brand]: 'discard'; readonly reason: string }
+  | { readonly [brand]: 'throttled'; readonly retryAfterMs: number | undefined }
+
+/** The job will not succeed: a dead letter now, without another try. */
+export function discard(reason: string): Outcome {
+  return { [brand]: 'discard', reason }
+}
+
+/**
+ * The upstream pushed back: the job comes again without costing a retry, after `retryAfterMs` if the upstream said so.
+ */
+export function throttled(options: { retryAfterMs?: number } = {}): Outcome {
+  return { [brand]: 'throttled', retryAfterMs: options.retryAfterMs }
+}
+
+/** How a run ended, from whatever the handler returned or threw. */
+export type RunResult =
+  | { readonly kind: 'succeeded' }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'discarded'; readonly error: unknown }
+  | { readonly kind: 'throttled'; readonly retryAfterMs: number | undefined }
+
+const succeeded: RunResult = { kind: 'succeeded' }
+
+export function resultOfReturn(value: unknown): RunResult {
+  if (typeof value !== 'object' || value === null || !(brand in value)) return succeeded
+  const outcome = value as Outcome
+  if (outcome[brand] === 'throttled') return { kind: 'throttled', retryAfterMs: outcome.retryAfterMs }
+  return { kind: 'discarded', error: new Error(outcome.reason) }
+}
+
+export function resultOfThrow(error: unknown): RunResult {
+  if (isSluiceError(error)) {
+    if (error.code === 'SLUICE_PERMANENT') return { kind: 'discarded', error }
+    if (error.code === 'SLUICE_THROTTLED') {
+      return { kind: 'throttled', retryAfterMs: (error as unknown as { retryAfterMs?: number }).retryAfterMs }
+    }
+  }
+  return { kind: 'failed', error }
+}

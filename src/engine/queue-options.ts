@@ -1,0 +1,170 @@
+import { checkOptions, integer, number, oneOf, type Rule, type Settings, text } from '../assert.ts'
+import { attachLimits, type LimitsOption } from '../limits/attachment.ts'
+import type { DeclaredSettings, LimitRules } from '../store/settings.ts'
+
+/** Options of a queue. What is marked *shared* is stored with the queue and holds for every process that serves it. */
+export interface QueueOptions {
+  /** Budgets that a job must be granted before it runs; none unless given. Shared. */
+  limits?: LimitsOption
+  /**
+   * How much a tenant of weight 1 takes in one turn. Larger means fewer, larger batches and a coarser mix. Shared.
+   * @default 4
+   */
+  quantum?: number
+  /**
+   * Above 0, tenants that have had much of their work done stand further back; below 0, nearly done tenants are
+   * finished first. 1,000–10,000 is weak, 100,000–1,000,000 strong. Shared.
+   * @default 0
+   */
+  alpha?: number
+  /**
+   * The most that `alpha` can hold a tenant back or bring it forward. Shared.
+   * @default 60_000
+   */
+  maxProgressMs?: number
+  /**
+   * A tenant that could have run for this long is overdue: at most every tenth turn goes to the longest overdue one,
+   * whatever its level and base priority. 0 switches this off. Shared.
+   * @default 60_000
+   */
+  maxWaitMs?: number
+  /**
+   * How long a job stays this worker's without a heartbeat. A crashed worker's jobs wait this long before another takes
+   * them: shorter recovers faster and renews more often.
+   * @default 15_000
+   */
+  leaseMs?: number
+  /**
+   * Leases that may run out under one job before it is a dead letter: it may be what kills its workers. Shared.
+   * @default 5
+   */
+  maxStalls?: number
+  /**
+   * Retries of a job that fails: 3 makes four runs.
+   * @default 3
+   */
+  maxRetries?: number
+  /**
+   * How often the upstream may push one job back before it is a dead letter.
+   * @default 100
+   */
+  maxThrottles?: number
+  /**
+   * How long a job may run. After that its signal is aborted and the run counts as failed.
+   * @default 30_000
+   */
+  jobTimeoutMs?: number
+  /**
+   * How long a job may come round without any worker knowing its type before it is a dead letter.
+   * @default 3_600_000
+   */
+  unknownTypeMs?: number
+  /**
+   * How long running jobs may go on after `close`; what is left then goes back at once.
+   * @default 30_000
+   */
+  shutdownGraceMs?: number
+  /**
+   * The largest payload, as JSON in bytes.
+   * @default 262_144
+   */
+  maxPayloadBytes?: number
+  /**
+   * Jobs, waiting or delayed, that the queue takes; 0 for no bound. Shared.
+   * @default 0
+   */
+  maxPending?: number
+  /**
+   * Jobs, waiting or delayed, that the queue takes from one tenant; 0 for no bound. Shared.
+   * @default 0
+   */
+  maxPendingPerTenant?: number
+  /**
+   * What a producer does when the queue is full: wait for room, or get a QueueFullError.
+   * @default 'wait'
+   */
+  whenFull?: 'wait' | 'error'
+  /**
+   * For how long an id given by a caller is known: at least half of this, at most all of it. Shared.
+   * @default 172_800_000
+   */
+  keepIdsMs?: number
+  /**
+   * For how long dead letters are kept. Shared.
+   * @default 604_800_000
+   */
+  keepDeadLettersMs?: number
+}
+
+const limitsRule: Rule<LimitRules> = (value, path, report) => attachLimits(value, path, report)
+
+const day = 86_400_000
+
+export const queueRules = {
+  limits: limitsRule,
+  quantum: integer({ min: 1, max: 10_000, default: 4 }),
+  alpha: number({ min: -1e9, max: 1e9, default: 0 }),
+  maxProgressMs: integer({ min: 0, max: day, default: 60_000 }),
+  maxWaitMs: integer({ min: 0, max: day, default: 60_000 }),
+  leaseMs: integer({ min: 100, max: day, default: 15_000 }),
+  maxStalls: integer({ min: 0, max: 20, default: 5 }),
+  maxRetries: integer({ min: 0, max: 1_000, default: 3 }),
+  maxThrottles: integer({ min: 0, max: 1_000_000, default: 100 }),
+  jobTimeoutMs: integer({ min: 1, max: day, default: 30_000 }),
+  unknownTypeMs: integer({ min: 0, max: 30 * day, default: 3_600_000 }),
+  shutdownGraceMs: integer({ min: 0, max: day, default: 30_000 }),
+  maxPayloadBytes: integer({ min: 2, max: 64 * 1024 * 1024, default: 262_144 }),
+  maxPending: integer({ min: 0, default: 0 }),
+  maxPendingPerTenant: integer({ min: 0, default: 0 }),
+  whenFull: oneOf(['wait', 'error'], { default: 'wait' }),
+  keepIdsMs: integer({ min: 2_000, max: 60 * day, default: 2 * day }),
+  keepDeadLettersMs: integer({ min: 1_000, max: 366 * day, default: 7 * day }),
+}
+
+export type QueueSettings = Settings<typeof queueRules>
+
+export function checkQueueOptions(name: string, options: QueueOptions | undefined): QueueSettings {
+  return checkOptions(`queue "${name}"`, options, queueRules)
+}
+
+/** The part that all processes share, as the scripts read it. */
+export function declaredSettings(settings: QueueSettings): DeclaredSettings {
+  return {
+    values: {
+      quantum: settings.quantum,
+      alpha: settings.alpha,
+      max_progress: settings.maxProgressMs * 1000,
+      max_wait: settings.maxWaitMs * 1000,
+      max_stalls: settings.maxStalls,
+      max_pending: settings.maxPending,
+      max_pending_tenant: settings.maxPendingPerTenant,
+      keep_ids: settings.keepIdsMs * 1000,
+      keep_dead: settings.keepDeadLettersMs * 1000,
+    },
+    limits: settings.limits,
+  }
+}
+
+/** Options of one processor. */
+export interface ProcessOptions {
+  /**
+   * Jobs that this process runs at once. The queue has one pool per process: of several processors the largest counts.
+   * @default 10
+   */
+  concurrency?: number
+  /** Instead of the queue's `jobTimeoutMs`, for this type. */
+  timeoutMs?: number
+  /** Instead of the queue's `maxRetries`, for this type. */
+  maxRetries?: number
+  /**
+   * Serve only these levels, in the queue's order.
+   * @default all three
+   */
+  levels?: readonly ('high' | 'normal' | 'low')[]
+}
+
+export const queueNameRule = text({
+  maxLength: 64,
+  pattern: { test: /^[A-Za-z0-9][A-Za-z0-9._-]*$/, words: 'letters, digits, ".", "_" and "-", starting with a letter or digit' },
+})
+

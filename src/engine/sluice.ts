@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto'
+import { callback, checkOptions, optional, text } from '../assert.ts'
+import { systemClock } from '../clock.ts'
+import { ClosedError } from '../errors.ts'
+import { openRedis, type Redis, type RedisOptions, redisRules } from '../store/redis.ts'
+import { type Log, logToStderr } from './log.ts'
+import { Queue } from './queue.ts'
+import { type QueueOptions, queueNameRule } from './queue-options.ts'
+import { Waker } from './waker.ts'
+
+export interface SluiceOptions extends RedisOptions {
+  /**
+   * Starts every key. Two prefixes on one Redis do not see each other.
+   * @default 'sluice'
+   */
+  prefix?: string
+  /**
+   * Gets what an operator should know.
+   * @default one line on standard error
+   */
+  log?: Log
+}
+
+const sluiceRules = {
+  ...redisRules,
+  prefix: text({ maxLength: 64, pattern: { test: /^[A-Za-z0-9._-]+$/, words: 'letters, digits, ".", "_" and "-"' }, default: 'sluice' }),
+  log: optional(callback<Log>()),
+}
+
+/** The door to everything: one per process, closed at its end. Connects by itself, and again whenever it must. */
+export class Sluice {
+  readonly #redis: Redis
+  readonly #waker: Waker
+  readonly #prefix: string
+  readonly #log: Log
+  readonly #queues = new Map<string, Queue>()
+  #isClosed = false
+
+  constructor(options: SluiceOptions) {
+    const { prefix, log, ...redis } = checkOptions('Sluice', options, sluiceRules)
+    this.#prefix = prefix
+    this.#log = log ?? logToStderr
+    this.#redis = openRedis(redis as RedisOptions)
+    this.#waker = new Waker(this.#redis)
+  }
+
+  /** The queue of this name. Options are given the first time; the same queue is answered after that. */
+  queue(name: string, options?: QueueOptions): Queue {
+    if (this.#isClosed) throw new ClosedError('This Sluice')
+    const known = this.#queues.get(name)
+    if (known && options === undefined) return known
+    if (known) throw new TypeError(`Queue "${name}" has its options already: give them once, where it is made.`)
+    checkOptions('queue', { name }, { name: queueNameRule })
+    const queue = new Queue({
+      name,
+      options,
+      prefix: this.#prefix,
+      redis: this.#redis,
+      waker: this.#waker,
+      clock: systemClock,
+      log: this.#log,
+      // Unique per process and queue, and not guessable from a pid that comes again.
+      client: `${process.pid.toString(36)}-${randomBytes(6).toString('hex')}`,
+    })
+    this.#queues.set(name, queue)
+    return queue
+  }
+
+  /** Resolves when Redis answers and may be used; rejects with the reason otherwise. */
+  ready(): Promise<void> {
+    return this.#redis.ready()
+  }
+
+  /** Lets running jobs end within their grace, gives back the others and disconnects. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    await Promise.all([...this.#queues.values()].map((queue) => queue.close()))
+    await this.#waker.close()
+    await this.#redis.close()
+  }
+}

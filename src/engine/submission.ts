@@ -1,0 +1,191 @@
+import { InvalidJobError } from '../errors.ts'
+import { defaultLane, defaultTenant, type Level, levels, parseJobKey, problemOfName, toLaneToken, toToken, idDigest } from '../store/names.ts'
+import { encodeRecord } from '../store/record.ts'
+import type { LineKind } from '../store/scripts/submit-jobs.ts'
+
+/** One job to be submitted. */
+export interface JobInput {
+  /** What kind of work it is; a processor of this name runs it. */
+  type?: string
+  /** Anything JSON can hold. */
+  payload?: unknown
+  /** Submitting the same id of a tenant again is a no-op while it is known. 1–256 characters. */
+  id?: string
+  /** Whom it is for: the unit of fairness. @default 'default' */
+  tenant?: string
+  /** @default 'normal' */
+  level?: Level
+  /** The line it stands in; a tenant's lanes take turns. @default 'default' */
+  lane?: string
+  /**
+   * The next job of the lane starts only when this one has ended, its retries included. It is part of what the lane is:
+   * give it with every job of an ordered lane.
+   */
+  ordered?: boolean
+  /** Not before this long from now. */
+  delayMs?: number
+  /** Not before this moment: a date, or ms since 1970. */
+  runAt?: Date | number
+  /** Instead of the processor's or the queue's. */
+  maxRetries?: number
+  /** Instead of the processor's or the queue's. */
+  timeoutMs?: number
+}
+
+/** A job checked and packed, with the line it goes to. */
+export interface PackedJob {
+  readonly tenant: string
+  readonly level: Level
+  readonly lane: string
+  readonly kind: LineKind
+  /** When it may start: '' at once, `+µs` from now or `@µs`. */
+  readonly instant: string
+  /** Of its given id; '' without one. */
+  readonly digest: string
+  readonly record: string
+}
+
+const known = new Set([
+  'type', 'payload', 'id', 'tenant', 'level', 'lane', 'ordered', 'delayMs', 'runAt', 'maxRetries', 'timeoutMs',
+])
+const longestDelayMs = 366 * 86_400_000
+
+/**
+ * Checks and packs jobs that share defaults. Names are checked once and remembered: a stream has a million jobs and
+ * few tenants.
+ */
+export class Packer {
+  readonly #defaults: JobInput
+  readonly #maxPayloadBytes: number
+  readonly #tokens = new Map<string, string>()
+  readonly #types = new Set<string>()
+
+  constructor(defaults: JobInput, maxPayloadBytes: number) {
+    this.#defaults = defaults
+    this.#maxPayloadBytes = maxPayloadBytes
+  }
+
+  /** @param index - Its place in what was submitted, for the error. */
+  pack(input: JobInput, index: number | undefined, nowMs: number): PackedJob {
+    if (typeof input !== 'object' || input === null) throw new InvalidJobError({ index, problem: 'it must be an object' })
+    const fail = (problem: string, cause?: unknown): never => {
+      throw new InvalidJobError({ index, jobId: typeof input.id === 'string' ? input.id : undefined, problem, cause })
+    }
+    for (const name in input) if (!known.has(name)) fail(`it has an unknown field ${JSON.stringify(name)}`)
+    const defaults = this.#defaults
+    const tenant = input.tenant ?? defaults.tenant ?? defaultTenant
+    const level = input.level ?? defaults.level ?? 'normal'
+    if (!levels.includes(level)) fail(`its level must be high, normal or low, not ${JSON.stringify(level)}`)
+    const id = input.id ?? ''
+    if (input.id !== undefined) this.#checkId(input.id, fail)
+    const instant = instantOf(input.delayMs ?? defaults.delayMs, input.runAt ?? defaults.runAt, fail)
+    return {
+      tenant: this.#token(tenant, 'tenant', fail),
+      level,
+      lane: this.#laneToken(input.lane ?? defaults.lane ?? defaultLane, input.ordered ?? defaults.ordered ?? false, fail),
+      kind: instant !== '' ? 'later' : id !== '' ? 'named' : 'fresh',
+      instant,
+      digest: id === '' ? '' : idDigest(tenant, id),
+      record: encodeRecord(
+        createdText(nowMs),
+        this.#type(input.type ?? defaults.type, fail),
+        id,
+        optionsText(input.maxRetries ?? defaults.maxRetries, input.timeoutMs ?? defaults.timeoutMs, fail),
+        this.#payload(input.payload, fail),
+      ),
+    }
+  }
+
+  #checkId(id: unknown, fail: (problem: string) => never): void {
+    const problem = problemOfName(id)
+    if (problem) fail(`its id ${problem}`)
+    if (parseJobKey(id as string)) fail('its id looks like a generated one (level:lane:number:tenant); choose another form')
+  }
+
+  #token(name: string, what: string, fail: (problem: string) => never): string {
+    const token = this.#tokens.get(name)
+    if (token !== undefined) return token
+    const problem = problemOfName(name)
+    if (problem) fail(`its ${what} ${problem}`)
+    return remember(this.#tokens, name, toToken(name))
+  }
+
+  #laneToken(lane: string, isOrdered: boolean, fail: (problem: string) => never): string {
+    if (!isOrdered) return this.#token(lane, 'lane', fail)
+    this.#token(lane, 'lane', fail)
+    return toLaneToken(lane, true)
+  }
+
+  #type(type: unknown, fail: (problem: string) => never): string {
+    if (this.#types.has(type as string)) return type as string
+    const problem = type === undefined ? 'is missing' : problemOfName(type)
+    if (problem) fail(`its type ${problem}`)
+    if (this.#types.size < 1000) this.#types.add(type as string)
+    return type as string
+  }
+
+  #payload(payload: unknown, fail: (problem: string, cause?: unknown) => never): string {
+    let json: string | undefined
+    try {
+      json = JSON.stringify(payload ?? null)
+    } catch (error) {
+      fail(`its payload cannot be written as JSON (${(error as Error).message})`, error)
+    }
+    if (json === undefined) return fail('its payload cannot be written as JSON')
+    // A character is at most three bytes; counting them is only worth it near the bound.
+    if (json.length * 3 > this.#maxPayloadBytes) {
+      const bytes = Buffer.byteLength(json)
+      if (bytes > this.#maxPayloadBytes) {
+        fail(`its payload has ${bytes} bytes, more than maxPayloadBytes (${this.#maxPayloadBytes}); store it elsewhere and submit a reference`)
+      }
+    }
+    return json
+  }
+}
+
+const rememberedTokens = 10_000
+
+function remember(tokens: Map<string, string>, name: string, token: string): string {
+  if (tokens.size >= rememberedTokens) tokens.clear()
+  tokens.set(name, token)
+  return token
+}
+
+let createdMs = 0
+let created = ''
+
+/** The same text for all jobs of one millisecond. */
+function createdText(nowMs: number): string {
+  if (nowMs !== createdMs) {
+    createdMs = nowMs
+    created = nowMs.toString(36)
+  }
+  return created
+}
+
+function instantOf(delayMs: unknown, runAt: unknown, fail: (problem: string) => never): string {
+  if (delayMs === undefined && runAt === undefined) return ''
+  if (delayMs !== undefined && runAt !== undefined) fail('it has both delayMs and runAt; give one')
+  if (delayMs !== undefined) {
+    if (typeof delayMs !== 'number' || !(delayMs >= 0 && delayMs <= longestDelayMs)) {
+      fail(`its delayMs must be a number from 0 to ${longestDelayMs}`)
+    }
+    return delayMs === 0 ? '' : `+${Math.round((delayMs as number) * 1000)}`
+  }
+  const ms = runAt instanceof Date ? runAt.getTime() : runAt
+  if (typeof ms !== 'number' || !(ms >= 0 && ms <= Date.now() + longestDelayMs)) {
+    fail('its runAt must be a date, or ms since 1970, at most a year ahead')
+  }
+  return `@${Math.round((ms as number) * 1000)}`
+}
+
+function optionsText(maxRetries: unknown, timeoutMs: unknown, fail: (problem: string) => never): string {
+  if (maxRetries === undefined && timeoutMs === undefined) return ''
+  if (maxRetries !== undefined && !(Number.isSafeInteger(maxRetries) && (maxRetries as number) >= 0)) {
+    fail('its maxRetries must be a whole number of at least 0')
+  }
+  if (timeoutMs !== undefined && !(Number.isSafeInteger(timeoutMs) && (timeoutMs as number) >= 1)) {
+    fail('its timeoutMs must be a whole number of at least 1')
+  }
+  return JSON.stringify({ maxRetries, timeoutMs })
+}

@@ -1,0 +1,224 @@
+import { ClosedError, QueueFullError } from '../errors.ts'
+import { fromToken } from '../store/names.ts'
+import type { Requests } from '../store/requests.ts'
+import { entriesPerJob, type LineKind, type SubmitLine, submitJobs } from '../store/scripts/submit-jobs.ts'
+import type { PackedJob } from './submission.ts'
+
+// One script carries at most this much: it must not block Redis for more than a few ms. A job with an id of its own
+// costs about twice as much as one without, a line about eight times.
+const MAX_JOBS = 1_000
+const MAX_COST = 2_000
+const MAX_BYTES = 512_000
+const COST_OF_LINE = 6
+const COST: Readonly<Record<LineKind, number>> = { fresh: 1, named: 3, later: 3 }
+// Jobs are gathered before they go out: a chunk's worth, and more of a stream that mixes many lines, so that a line still
+// has several jobs.
+const GATHERED_JOBS = 4_000
+const GATHERED_BYTES = 2_000_000
+const FEW_LINES = 50
+// A producer that pauses does not keep what it has produced waiting for longer.
+const LINGER_MS = 5
+const FULL_WAIT_MS = { first: 25, longest: 1_000 }
+
+interface Line {
+  readonly tenant: string
+  readonly level: string
+  readonly lane: string
+  readonly kind: LineKind
+  readonly entries: string[]
+}
+
+export interface SubmitSummary {
+  readonly accepted: number
+  /** Jobs whose id was known already. */
+  readonly duplicates: number
+}
+
+/**
+ * Sends one stream of jobs in chunks bounded in count, bytes and cost, while the next ones are being gathered. One chunk
+ * is under way at a time: a repeated one could otherwise come after its successor, and a lane keeps its order.
+ */
+export class Submitter {
+  readonly #requests: Requests
+  readonly #queue: string
+  readonly #whenFull: 'wait' | 'error'
+  readonly #maxPending: { queue: number; tenant: number }
+  readonly #basePriority: number | undefined
+  readonly #isClosed: () => boolean
+  #lines = new Map<string, Line>()
+  #lastLine: Line | undefined
+  #jobs = 0
+  #bytes = 0
+  #accepted = 0
+  #duplicates = 0
+  #linger: NodeJS.Timeout | undefined
+  #sending: Promise<void> = Promise.resolve()
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(options: {
+    requests: Requests
+    queue: string
+    whenFull: 'wait' | 'error'
+    maxPending: { queue: number; tenant: number }
+    basePriority: number | undefined
+    isClosed: () => boolean
+  }) {
+    this.#requests = options.requests
+    this.#queue = options.queue
+    this.#whenFull = options.whenFull
+    this.#maxPending = options.maxPending
+    this.#basePriority = options.basePriority
+    this.#isClosed = options.isClosed
+  }
+
+  /** Answers a promise when the caller must wait before it adds more. */
+  add(job: PackedJob): Promise<void> | undefined {
+    this.#put(job)
+    this.#jobs += 1
+    this.#bytes += job.record.length
+    const isEnough = this.#jobs >= MAX_JOBS && (this.#lines.size <= FEW_LINES || this.#jobs >= GATHERED_JOBS)
+    if (isEnough || this.#bytes >= GATHERED_BYTES) return this.#flushBehind()
+    this.#linger ??= setTimeout(() => this.#flush(), LINGER_MS)
+    return undefined
+  }
+
+  /** A single job, at once. Answers its sequence, '0' if its id was known. */
+  async one(job: PackedJob): Promise<string> {
+    const line = this.#put(job)
+    return (await this.#sendChunk([line])) ?? '0'
+  }
+
+  /** Sends what is left and answers when all of it is stored. */
+  async finish(): Promise<SubmitSummary> {
+    this.#flush()
+    await this.#sending
+    if (this.#failure) throw this.#failure.error
+    return { accepted: this.#accepted, duplicates: this.#duplicates }
+  }
+
+  /** The producer failed: nothing more is sent. */
+  async abandon(): Promise<void> {
+    clearTimeout(this.#linger)
+    this.#lines.clear()
+    this.#jobs = 0
+    await this.#sending
+  }
+
+  #put(job: PackedJob): Line {
+    const line = this.#lineOf(job)
+    if (job.kind === 'later') line.entries.push(job.instant)
+    if (job.kind !== 'fresh') line.entries.push(job.digest)
+    line.entries.push(job.record)
+    return line
+  }
+
+  #lineOf(job: PackedJob): Line {
+    const last = this.#lastLine
+    if (last && last.tenant === job.tenant && last.kind === job.kind && last.lane === job.lane && last.level === job.level) {
+      return last
+    }
+    const key = `${job.kind}:${job.level}:${job.lane}:${job.tenant}`
+    let line = this.#lines.get(key)
+    if (!line) {
+      line = { tenant: job.tenant, level: job.level, lane: job.lane, kind: job.kind, entries: [] }
+      this.#lines.set(key, line)
+    }
+    this.#lastLine = line
+    return line
+  }
+
+  /** Sends what is gathered, and waits for what was sent before it: two windows in memory, no more. */
+  async #flushBehind(): Promise<void> {
+    const before = this.#sending
+    this.#flush()
+    await before
+    if (this.#failure) throw this.#failure.error
+  }
+
+  #flush(): void {
+    clearTimeout(this.#linger)
+    this.#linger = undefined
+    if (this.#jobs === 0) return
+    const lines = [...this.#lines.values()]
+    this.#lines = new Map()
+    this.#lastLine = undefined
+    this.#jobs = 0
+    this.#bytes = 0
+    this.#sending = this.#sending.then(() => this.#send(lines))
+  }
+
+  /** Never rejects: the failure is kept for the caller, who asks when it adds or finishes. */
+  async #send(lines: readonly Line[]): Promise<void> {
+    try {
+      for (const chunk of chunks(lines)) {
+        if (this.#failure) return
+        await this.#sendChunk(chunk)
+      }
+    } catch (error) {
+      this.#failure ??= { error }
+    }
+  }
+
+  /**
+   * Sends a chunk until all of it is stored: what does not fit waits for room, if the caller chose so. Answers the first
+   * sequence of what was sent last.
+   */
+  async #sendChunk(chunk: readonly Line[]): Promise<string | undefined> {
+    let rest = chunk
+    for (let waitMs = FULL_WAIT_MS.first; rest.length > 0; waitMs = Math.min(2 * waitMs, FULL_WAIT_MS.longest)) {
+      if (this.#isClosed()) throw new ClosedError(`The queue "${this.#queue}"`)
+      const reply = await submitJobs(
+        this.#requests,
+        rest.map((line): SubmitLine => ({ ...line, basePriority: this.#basePriority })),
+      )
+      this.#accepted += reply.accepted
+      this.#duplicates += reply.duplicates
+      rest = reply.full.map(({ line, dealtWith }) => leftOf(rest[line] as Line, dealtWith))
+      if (rest.length === 0) return reply.firsts[0]
+      if (this.#whenFull === 'error') throw this.#fullError(rest[0] as Line)
+      await new Promise((resolve) => setTimeout(resolve, waitMs))
+    }
+    return undefined
+  }
+
+  #fullError(line: Line): QueueFullError {
+    const { queue, tenant } = this.#maxPending
+    return tenant > 0
+      ? new QueueFullError({ queue: this.#queue, tenant: fromToken(line.tenant), maxPending: tenant })
+      : new QueueFullError({ queue: this.#queue, maxPending: queue })
+  }
+}
+
+function leftOf(line: Line, dealtWith: number): Line {
+  return { ...line, entries: line.entries.slice(dealtWith * entriesPerJob[line.kind]) }
+}
+
+/** Splits lines into chunks that one script can carry; a long line is split, its order kept. */
+function* chunks(lines: readonly Line[]): Generator<Line[]> {
+  let chunk: Line[] = []
+  let jobs = 0
+  let cost = 0
+  let bytes = 0
+  for (const line of lines) {
+    const width = entriesPerJob[line.kind]
+    let from = 0
+    while (from < line.entries.length) {
+      cost += COST_OF_LINE
+      let to = from
+      while (to < line.entries.length && (jobs === 0 || (jobs < MAX_JOBS && cost < MAX_COST && bytes < MAX_BYTES))) {
+        bytes += (line.entries[to + width - 1] as string).length
+        jobs += 1
+        cost += COST[line.kind]
+        to += width
+      }
+      if (to > from) chunk.push(to - from === line.entries.length ? line : { ...line, entries: line.entries.slice(from, to) })
+      from = to
+      if (jobs >= MAX_JOBS || cost >= MAX_COST || bytes >= MAX_BYTES) {
+        yield chunk
+        chunk = []
+        jobs = cost = bytes = 0
+      }
+    }
+  }
+  if (chunk.length > 0) yield chunk
+}

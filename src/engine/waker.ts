@@ -1,0 +1,78 @@
+import type { Redis } from '../store/redis.ts'
+
+// A wake-up is waited for this long at a time: short enough to notice a connection that went dead, long enough to stay
+// below one request every five seconds together with the claim that follows.
+const BLOCK_MS = 12_000
+const RETRY_MS = 100
+
+export interface Sleeper {
+  /** The list this process is woken by. */
+  readonly wakeKey: string
+  /** Woken, or the time is over: `what` is undefined then. */
+  onWake(what: string | undefined): void
+}
+
+/**
+ * The one long blocking read of a process: waits on the wake lists of all its queues, on a connection of its own.
+ * Runs from the first sleeper to `close`. A change of the list of sleepers ends the read under way by a wake-up.
+ */
+export class Waker {
+  readonly #redis: Redis
+  readonly #sleepers = new Map<string, Sleeper>()
+  #blocking: Redis | undefined
+  #loop: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(redis: Redis) {
+    this.#redis = redis
+  }
+
+  add(sleeper: Sleeper): void {
+    this.#sleepers.set(sleeper.wakeKey, sleeper)
+    if (this.#loop) this.#interrupt()
+    else this.#loop = this.#run()
+  }
+
+  remove(sleeper: Sleeper): void {
+    this.#sleepers.delete(sleeper.wakeKey)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#blocking?.close()
+    await this.#loop
+  }
+
+  /** Ends the read under way through a list that it surely waits on. */
+  #interrupt(): void {
+    const [first] = this.#sleepers.keys()
+    if (first === undefined) return
+    // A failed interruption only means that the new sleeper is heard of one block later.
+    this.#redis.call('RPUSH', first, 'work').then(
+      () => this.#redis.call('PEXPIRE', first, 60_000).catch(() => {}),
+      () => {},
+    )
+  }
+
+  async #run(): Promise<void> {
+    this.#blocking = this.#redis.duplicate()
+    while (!this.#isClosed) {
+      if (this.#sleepers.size === 0) {
+        this.#loop = undefined
+        await this.#blocking.close()
+        return
+      }
+      try {
+        const args = [...this.#sleepers.keys(), BLOCK_MS / 1000]
+        const found = (await this.#blocking.block('BLPOP', args, BLOCK_MS)) as [string, string] | null
+        if (found) this.#sleepers.get(found[0])?.onWake(found[1])
+        else for (const sleeper of this.#sleepers.values()) sleeper.onWake(undefined)
+      } catch {
+        // Cut off: the connection comes back by itself, and whoever was to be woken meanwhile looks for itself.
+        if (this.#isClosed) return
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+        for (const sleeper of this.#sleepers.values()) sleeper.onWake(undefined)
+      }
+    }
+  }
+}

@@ -1,0 +1,337 @@
+import type { Clock } from '../clock.ts'
+import { ClosedError, LeaseLostError } from '../errors.ts'
+import type { Level } from '../store/names.ts'
+import { encodeError } from '../store/record.ts'
+import type { Redis } from '../store/redis.ts'
+import type { Requests } from '../store/requests.ts'
+import { type ClaimReply, type Finish, type FinishedJob, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
+import { finishOf } from './finish.ts'
+import { decodeJobs, type LeasedJob } from './job.ts'
+import { type Handler, JobRun } from './job-run.ts'
+import { LeaseKeeper } from './lease-keeper.ts'
+import type { Log } from './log.ts'
+import type { RunResult } from './outcome.ts'
+import type { QueueSettings } from './queue-options.ts'
+import type { Sleeper, Waker } from './waker.ts'
+
+export interface Processor {
+  readonly handler: Handler
+  readonly timeoutMs: number
+  readonly maxRetries: number
+}
+
+// Two exchanges under way: Redis works on one half of the hands while this process works on the other.
+const EXCHANGES = 2
+// Registered as idle for this long; each claim registers again, at the latest every heartbeat of the waker.
+const IDLE_FOR_MS = 30_000
+// What ends within a twentieth of a usual run is told together, at most this much later: a hand idles a little, Redis
+// is asked far less often.
+const GATHER_SHARE = 0.05
+const LONGEST_GATHER_MS = 10
+// Whoever does not hold the alarm looks after it, but not more often than this.
+const BACKUP_MS = { least: 5_000, after: 300, spread: 400 }
+const UNKNOWN_TYPE_DELAY_MS = 30_000
+const RETRY_EXCHANGE_MS = 1_000
+const LAST_EXCHANGE_MS = 5_000
+// A claim for more is split by Redis anyway (64 tenants, 1 MB).
+const MOST_WANTED = 1_000
+
+/**
+ * The hands of one process for one queue. Claims as many jobs as it has free hands, runs them, and tells what became of
+ * them together with the next claim.
+ *
+ * open → closing (no new claims, running jobs get their grace) → closed
+ */
+export class WorkerPool implements Sleeper {
+  readonly #queue: string
+  readonly #settings: QueueSettings
+  readonly #requests: Requests
+  readonly #waker: Waker
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #leases: LeaseKeeper
+  readonly #processors = new Map<string, Processor>()
+  readonly #runs = new Map<string, JobRun>()
+  readonly #unknownTypes = new Set<string>()
+  #concurrency = 0
+  #levels = ''
+  #state: 'open' | 'closing' | 'closed' = 'open'
+  #isStarted = false
+  #finished: FinishedJob[] = []
+  #asked = 0
+  #exchanges = 0
+  #suspects = 0
+  #meanRunMs = 0
+  #isPoked = false
+  #flushHandle: (() => void) | undefined
+  #cancelAlarm: (() => void) | undefined
+  #onQuiet: (() => void) | undefined
+
+  constructor(options: {
+    queue: string
+    settings: QueueSettings
+    redis: Redis
+    requests: Requests
+    waker: Waker
+    clock: Clock
+    log: Log
+  }) {
+    this.#queue = options.queue
+    this.#settings = options.settings
+    this.#requests = options.requests
+    this.#waker = options.waker
+    this.#clock = options.clock
+    this.#log = options.log
+    this.#leases = new LeaseKeeper({
+      redis: options.redis,
+      requests: options.requests,
+      leaseMs: options.settings.leaseMs,
+      clock: options.clock,
+      onLost: (fence) => this.#abortClaim(fence),
+    })
+  }
+
+  get wakeKey(): string {
+    return this.#requests.keys.wake
+  }
+
+  /** Jobs that run now. */
+  get running(): number {
+    return this.#runs.size
+  }
+
+  /** Starts on the next turn of the event loop, so that all processors registered together are known by then. */
+  add(type: string, processor: Processor, concurrency: number, levels: readonly Level[]): void {
+    this.#processors.set(type, processor)
+    this.#concurrency = Math.max(this.#concurrency, concurrency)
+    this.#levels = levels.join(' ')
+    if (this.#isStarted) return
+    this.#isStarted = true
+    setImmediate(() => {
+      if (this.#state !== 'open') return
+      this.#waker.add(this)
+      this.#poke()
+    })
+  }
+
+  onWake(what: string | undefined): void {
+    if (what?.startsWith('cancel:')) {
+      const run = this.#runs.get(what.slice('cancel:'.length))
+      run?.abort(new Error('the job was cancelled'))
+      return
+    }
+    this.#poke()
+  }
+
+  async close(): Promise<void> {
+    if (this.#state !== 'open') return
+    this.#state = 'closing'
+    this.#cancelAlarm?.()
+    this.#waker.remove(this)
+    if (!this.#isStarted) return
+    await this.#quietWithin(this.#settings.shutdownGraceMs)
+    for (const run of this.#runs.values()) {
+      run.abort(new ClosedError(`The queue "${this.#queue}"`))
+      run.forsake()
+      this.#tell(run.job, { outcome: 'released' })
+    }
+    this.#runs.clear()
+    await this.#lastExchange()
+    this.#leases.close()
+    this.#state = 'closed'
+  }
+
+  /** Resolves when nothing runs and all is told, or the time is over. */
+  #quietWithin(ms: number): Promise<void> {
+    if (this.#isQuiet()) return Promise.resolve()
+    return new Promise((resolve) => {
+      const cancel = this.#clock.setTimer(resolve, ms)
+      this.#onQuiet = () => {
+        cancel()
+        resolve()
+      }
+    })
+  }
+
+  #isQuiet(): boolean {
+    return this.#runs.size === 0 && this.#exchanges === 0 && this.#finished.length === 0
+  }
+
+  /** Tells what is left, and takes this process off the list of those to wake. */
+  async #lastExchange(): Promise<void> {
+    this.#flushHandle?.()
+    const finished = this.#finished
+    this.#finished = []
+    try {
+      await finishAndClaim(this.#requests, this.#claim(0, finished), LAST_EXCHANGE_MS)
+    } catch (error) {
+      this.#log({
+        level: 'warn',
+        event: 'worker.close-unconfirmed',
+        message: `Could not tell Redis about ${finished.length} jobs of queue "${this.#queue}" while closing; they run again after their lease.`,
+        error,
+      })
+    }
+  }
+
+  /** There may be something to claim. */
+  #poke(): void {
+    if (this.#state !== 'open') return
+    this.#cancelAlarm?.()
+    this.#cancelAlarm = undefined
+    if (this.#exchanges >= EXCHANGES) this.#isPoked = true
+    else if (this.#freeHands() > 0) void this.#exchange()
+  }
+
+  #freeHands(): number {
+    if (this.#state !== 'open') return 0
+    return Math.min(MOST_WANTED, this.#concurrency - this.#runs.size - this.#asked)
+  }
+
+  #claim(wanted: number, finished: readonly FinishedJob[]) {
+    return {
+      wanted,
+      levels: this.#levels,
+      leaseMs: this.#settings.leaseMs,
+      idleForMs: IDLE_FOR_MS,
+      hasSuspect: this.#suspects > 0,
+      finished,
+    }
+  }
+
+  /** One round trip: what finished, and the next claim. */
+  async #exchange(): Promise<void> {
+    this.#flushHandle?.()
+    this.#flushHandle = undefined
+    const finished = this.#finished
+    this.#finished = []
+    const wanted = Math.max(0, this.#freeHands())
+    const sentAt = this.#clock.now()
+    this.#asked += wanted
+    this.#exchanges += 1
+    let reply: ClaimReply | undefined
+    try {
+      reply = await finishAndClaim(this.#requests, this.#claim(wanted, finished))
+    } catch (error) {
+      // What finished is told again: the fence makes sure that it counts once.
+      this.#finished = finished.concat(this.#finished)
+      this.#onFailedExchange(error)
+    }
+    this.#asked -= wanted
+    this.#exchanges -= 1
+    if (reply) this.#onReply(reply, wanted, sentAt)
+    if (this.#isQuiet()) this.#onQuiet?.()
+  }
+
+  #onFailedExchange(error: unknown): void {
+    this.#log({
+      level: 'error',
+      event: 'worker.exchange-failed',
+      message: `Queue "${this.#queue}" could not be served: ${error instanceof Error ? error.message : String(error)}`,
+      error,
+    })
+    if (this.#state === 'closed') return
+    this.#cancelAlarm?.()
+    this.#cancelAlarm = this.#clock.setTimer(() => void this.#exchange(), RETRY_EXCHANGE_MS)
+  }
+
+  #onReply(reply: ClaimReply, wanted: number, sentAt: number): void {
+    const jobs = reply.jobs.length === 0 ? [] : decodeJobs(reply.fence, reply.jobs)
+    if (jobs.length > 0) {
+      this.#leases.hold(reply.fence, jobs.length)
+      const freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
+      for (const job of jobs) this.#start(job, freshUntil)
+    }
+    const isMore = this.#isPoked || reply.word === 'again' || reply.waitMs === 0
+    this.#isPoked = false
+    if (isMore) this.#poke()
+    else if (jobs.length < wanted) this.#sleepUntil(reply)
+    if (this.#finished.length > 0) this.#flushSoon()
+  }
+
+  /** One process of all holds the alarm for the next instant; the others only look after it. */
+  #sleepUntil({ waitMs, holdsAlarm }: ClaimReply): void {
+    this.#cancelAlarm?.()
+    this.#cancelAlarm = undefined
+    if (waitMs === undefined || this.#state !== 'open') return
+    const backup = Math.max(waitMs, BACKUP_MS.least) + BACKUP_MS.after + Math.random() * BACKUP_MS.spread
+    this.#cancelAlarm = this.#clock.setTimer(() => this.#poke(), holdsAlarm ? waitMs : backup)
+  }
+
+  #start(job: LeasedJob, freshUntil: number | undefined): void {
+    if (this.#state !== 'open') return this.#tell(job, { outcome: 'released' })
+    if (freshUntil !== undefined && this.#clock.now() > freshUntil) return this.#tell(job, { outcome: 'returned' })
+    const processor = this.#processors.get(job.type)
+    if (!processor) return this.#tell(job, this.#unknownType(job))
+    const run = new JobRun({
+      job,
+      clock: this.#clock,
+      requests: this.#requests,
+      freshUntil,
+      onEnd: (ended, result) => this.#onEnd(ended, result, processor, startedAt),
+    })
+    const startedAt = this.#clock.now()
+    this.#runs.set(job.key, run)
+    if (job.isSuspect) this.#suspects += 1
+    run.start(processor.handler, job.record.options.timeoutMs ?? processor.timeoutMs)
+  }
+
+  #unknownType(job: LeasedJob): Finish {
+    if (!this.#unknownTypes.has(job.type)) {
+      this.#unknownTypes.add(job.type)
+      this.#log({
+        level: 'warn',
+        event: 'worker.unknown-type',
+        message: `No processor for jobs of type "${job.type}" of queue "${this.#queue}" in this process; they come again in 30 s.`,
+        type: job.type,
+      })
+    }
+    const { unknownSince } = job.record.history
+    if (unknownSince > 0 && Date.now() - unknownSince >= this.#settings.unknownTypeMs) {
+      const error = encodeError(new Error(`no worker knew the type "${job.type}"`))
+      return { outcome: 'dead', reason: 'unknown-type', error }
+    }
+    return { outcome: 'unknown', delayMs: UNKNOWN_TYPE_DELAY_MS }
+  }
+
+  #onEnd(run: JobRun, result: RunResult, processor: Processor, startedAt: number): void {
+    const { job } = run
+    this.#runs.delete(job.key)
+    if (job.isSuspect) this.#suspects -= 1
+    this.#meanRunMs += (this.#clock.now() - startedAt - this.#meanRunMs) / 16
+    const patience = { maxRetries: processor.maxRetries, maxThrottles: this.#settings.maxThrottles }
+    this.#tell(job, finishOf(job, result, patience))
+  }
+
+  #tell(job: LeasedJob, finish: Finish): void {
+    this.#leases.drop(job.fence)
+    this.#finished.push({ fence: job.fence, jobKey: job.key, standing: job.standing, finish })
+    this.#flushSoon()
+  }
+
+  /** Half the hands at once, or whatever has ended a little later. */
+  #flushSoon(): void {
+    if (this.#finished.length * EXCHANGES >= this.#concurrency) {
+      if (this.#exchanges < EXCHANGES) void this.#exchange()
+      return
+    }
+    if (this.#flushHandle) return
+    const gatherMs = Math.min(LONGEST_GATHER_MS, this.#meanRunMs * GATHER_SHARE)
+    const flush = () => {
+      this.#flushHandle = undefined
+      if (this.#exchanges < EXCHANGES && this.#finished.length > 0) void this.#exchange()
+    }
+    if (gatherMs >= 1) {
+      this.#flushHandle = this.#clock.setTimer(flush, gatherMs)
+    } else {
+      const immediate = setImmediate(flush)
+      this.#flushHandle = () => clearImmediate(immediate)
+    }
+  }
+
+  #abortClaim(fence: string): void {
+    for (const run of this.#runs.values()) {
+      if (run.job.fence === fence) run.abort(new LeaseLostError({ jobId: run.job.id, fence }))
+    }
+  }
+}

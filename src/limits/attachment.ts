@@ -1,0 +1,91 @@
+import type { Report } from '../assert.ts'
+import type { Level } from '../store/names.ts'
+import { levels } from '../store/names.ts'
+import type { LimitRule, LimitRules, LimitScope } from '../store/settings.ts'
+import { isDefinition, type LimitDefinition, parseLimit } from './definition.ts'
+
+/** One limit, which gets the name of what it is attached to, or several by name. */
+export type LimitsOf = LimitDefinition | Readonly<Record<string, LimitDefinition>>
+
+/**
+ * What limits attach to. A job must be granted by all it stands under: the queue's, its level's and its tenant's.
+ * Any other name is a limit of that name on the queue.
+ */
+export interface LimitsOption {
+  readonly queue?: LimitsOf
+  /** A template: every tenant has its own of these. */
+  readonly tenant?: LimitsOf
+  readonly levels?: Readonly<Partial<Record<Level, LimitsOf>>>
+  readonly [name: string]: LimitsOf | Readonly<Partial<Record<Level, LimitsOf>>> | undefined
+}
+
+const namePattern = /^[A-Za-z0-9_-]{1,64}$/
+
+/** Reports what is wrong; answers the rules by what they are attached to. */
+export function attachLimits(limits: unknown, path: string, report: Report): LimitRules {
+  const rules: Record<LimitScope, LimitRule[]> = { queue: [], high: [], normal: [], low: [], tenant: [] }
+  if (limits === undefined) return rules
+  if (typeof limits !== 'object' || limits === null || Array.isArray(limits)) {
+    report(path, 'must be an object such as { queue: "500/s", tenant: "50/s" }')
+    return rules
+  }
+  for (const [name, value] of Object.entries(limits)) {
+    if (value === undefined) continue
+    if (name === 'levels') attachLevels(value, `${path}.levels`, rules, report)
+    else if (name === 'tenant') attach('tenant', 'tenant', value, `${path}.tenant`, rules, report)
+    else if (name === 'queue') attach('queue', 'queue', value, `${path}.queue`, rules, report)
+    else attachOne('queue', name, value, `${path}.${name}`, rules, report)
+  }
+  return rules
+}
+
+function attachLevels(value: unknown, path: string, rules: Record<LimitScope, LimitRule[]>, report: Report): void {
+  if (typeof value !== 'object' || value === null) {
+    report(path, "must be an object such as { low: '10/s' }")
+    return
+  }
+  for (const [level, limits] of Object.entries(value)) {
+    if (levels.includes(level as Level)) attach(level as Level, level, limits, `${path}.${level}`, rules, report)
+    else report(`${path}.${level}`, 'is not a level; the levels are high, normal and low')
+  }
+}
+
+function attach(
+  scope: LimitScope,
+  defaultName: string,
+  value: unknown,
+  path: string,
+  rules: Record<LimitScope, LimitRule[]>,
+  report: Report,
+): void {
+  if (isDefinition(value) || typeof value !== 'object' || value === null) {
+    attachOne(scope, defaultName, value, path, rules, report)
+    return
+  }
+  for (const [name, definition] of Object.entries(value)) {
+    attachOne(scope, name, definition, `${path}.${name}`, rules, report)
+  }
+}
+
+function attachOne(
+  scope: LimitScope,
+  name: string,
+  definition: unknown,
+  path: string,
+  rules: Record<LimitScope, LimitRule[]>,
+  report: Report,
+): void {
+  if (!namePattern.test(name)) {
+    report(path, 'is not a name for a limit: letters, digits, _ and - only, at most 64')
+    return
+  }
+  if (rules[scope].some((rule) => rule.name === name)) {
+    report(path, 'is given twice: a limit on the queue has this name already')
+    return
+  }
+  try {
+    rules[scope].push(parseLimit(name, definition))
+  } catch (error) {
+    report(path, (error as Error).message)
+  }
+}

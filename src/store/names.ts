@@ -1,0 +1,71 @@
+/**
+ * Names as they stand in Redis. A token is a tenant's or lane's name with everything escaped that has a meaning in a
+ * key, so that no name can reach into another's key and two names never share one.
+ */
+import { hash } from 'node:crypto'
+
+export const levels = ['high', 'normal', 'low'] as const
+export type Level = (typeof levels)[number]
+
+export const defaultLane = 'default'
+export const defaultTenant = 'default'
+
+export const longestName = 256
+
+// A job's key is split at ':'; '!' starts an ordered lane; braces would be mistaken for a hash tag by human readers.
+const special = /[:!%{}\s]/g
+
+/** What is wrong with a name or id of the caller's, or undefined. */
+export function problemOfName(name: unknown): string | undefined {
+  if (typeof name !== 'string') return 'must be text'
+  if (name.length < 1 || name.length > longestName)
+    return `must have 1 to ${longestName} characters, not ${name.length}`
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they separate the fields of a record.
+  if (/[\u0000-\u001f\u007f]/.test(name)) return 'must not contain control characters'
+  // In unicode mode this matches only a surrogate without its other half; two such names would become one in UTF-8.
+  if (/\p{Surrogate}/u.test(name)) return 'must be well-formed Unicode (it has half of a surrogate pair)'
+  return undefined
+}
+
+export function toToken(name: string): string {
+  return special.test(name)
+    ? name.replace(special, (character) => encodeURIComponent(character).replace('!', '%21'))
+    : name
+}
+
+export function fromToken(token: string): string {
+  return token.includes('%') ? decodeURIComponent(token) : token
+}
+
+/** An ordered lane is another lane than an unordered one of the same name. */
+export function toLaneToken(lane: string, isOrdered: boolean): string {
+  return isOrdered ? `!${toToken(lane)}` : toToken(lane)
+}
+
+export interface Place {
+  readonly level: Level
+  readonly lane: string
+  readonly isOrdered: boolean
+  readonly tenant: string
+}
+
+const jobKeyPattern = /^(high|normal|low):([^:]*):\d+:(.+)$/s
+
+/** A generated id is the job's key and names its place. Undefined for an id given by a caller. */
+export function parseJobKey(id: string): Place | undefined {
+  const match = jobKeyPattern.exec(id)
+  if (!match) return undefined
+  const [, level, lane = '', tenant = ''] = match
+  const isOrdered = lane.startsWith('!')
+  return {
+    level: level as Level,
+    lane: fromToken(isOrdered ? lane.slice(1) : lane),
+    isOrdered,
+    tenant: fromToken(tenant),
+  }
+}
+
+/** Eighty bits of an id given within a tenant: two among a billion are equal with a chance of one in a million. */
+export function idDigest(tenant: string, id: string): string {
+  return hash('sha1', `${tenant}\n${id}`, 'hex').slice(0, 20)
+}

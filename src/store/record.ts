@@ -1,0 +1,105 @@
+/**
+ * A job as it is stored: six lines, the last of which is the payload as JSON. The first, its history, is written by
+ * scripts; it is empty until something has happened to the job.
+ *
+ *   history \n created (base 36, ms) \n type \n given id \n options \n payload
+ */
+
+export interface JobOptions {
+  readonly maxRetries?: number
+  readonly timeoutMs?: number
+}
+
+export interface JobHistory {
+  /** Runs that failed. */
+  readonly attempts: number
+  /** Leases that ran out under it. */
+  readonly stalls: number
+  /** Times the upstream pushed it back. */
+  readonly throttles: number
+  /** Since when no worker has known its type, in ms since 1970. */
+  readonly unknownSince: number
+  /** Why it waits, or why it died. */
+  readonly reason: string
+  readonly error: JobErrorRecord | undefined
+}
+
+export interface JobErrorRecord {
+  readonly name: string
+  readonly message: string
+  readonly stack?: string
+}
+
+export interface JobRecord {
+  readonly history: JobHistory
+  readonly createdAt: number
+  readonly type: string
+  readonly givenId: string | undefined
+  readonly options: JobOptions
+  /** JSON. */
+  readonly payload: string
+}
+
+const noHistory: JobHistory = { attempts: 0, stalls: 0, throttles: 0, unknownSince: 0, reason: '', error: undefined }
+const noOptions: JobOptions = {}
+
+/** What a fresh job is submitted as. */
+export function encodeRecord(
+  createdAt: string,
+  type: string,
+  givenId: string,
+  options: string,
+  payload: string,
+): string {
+  return `\n${createdAt}\n${type}\n${givenId}\n${options}\n${payload}`
+}
+
+export function decodeRecord(text: string): JobRecord {
+  const historyEnd = text.indexOf('\n')
+  const createdEnd = text.indexOf('\n', historyEnd + 1)
+  const typeEnd = text.indexOf('\n', createdEnd + 1)
+  const idEnd = text.indexOf('\n', typeEnd + 1)
+  const optionsEnd = text.indexOf('\n', idEnd + 1)
+  return {
+    history: historyEnd === 0 ? noHistory : decodeHistory(text.slice(0, historyEnd)),
+    createdAt: Number.parseInt(text.slice(historyEnd + 1, createdEnd), 36),
+    type: text.slice(createdEnd + 1, typeEnd),
+    givenId: idEnd === typeEnd + 1 ? undefined : text.slice(typeEnd + 1, idEnd),
+    options: optionsEnd === idEnd + 1 ? noOptions : (JSON.parse(text.slice(idEnd + 1, optionsEnd)) as JobOptions),
+    payload: text.slice(optionsEnd + 1),
+  }
+}
+
+function decodeHistory(text: string): JobHistory {
+  const match = /^(\d+),(\d+),(\d+),(\d+),([^,]*),(.*)$/.exec(text)
+  if (!match) throw new TypeError(`not a job's history: ${text.slice(0, 60)}`)
+  const [, attempts, stalls, throttles, unknownSince, reason = '', error = ''] = match
+  return {
+    attempts: Number(attempts),
+    stalls: Number(stalls),
+    throttles: Number(throttles),
+    unknownSince: Number(unknownSince),
+    reason,
+    error: error === '' ? undefined : (JSON.parse(error) as JobErrorRecord),
+  }
+}
+
+const longestMessage = 4096
+
+/** An error as a record keeps it: on one line and of bounded length. Never throws, whatever was thrown. */
+export function encodeError(error: unknown): string {
+  try {
+    if (error instanceof Error) {
+      const stack = error.stack === undefined ? {} : { stack: cut(error.stack) }
+      return JSON.stringify({ name: String(error.name), message: cut(String(error.message)), ...stack })
+    }
+    return JSON.stringify({ name: 'Error', message: cut(String(error)) })
+  } catch {
+    return JSON.stringify({ name: 'Error', message: 'an error that cannot be shown' })
+  }
+}
+
+function cut(text: string): string {
+  const whole = text.length > longestMessage ? `${text.slice(0, longestMessage)}…` : text
+  return whole.replace(/\p{Surrogate}/gu, '\ufffd')
+}

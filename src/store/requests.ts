@@ -1,0 +1,113 @@
+import { OutcomeUnknownError, StoreUnavailableError } from '../errors.ts'
+import type { QueueKeys } from './keys.ts'
+import type { Redis } from './redis.ts'
+import { runScript, type Script, type ScriptValue } from './script.ts'
+
+// Scripts remember a client's last 16 requests for a minute (lua/requests.lua). A request is repeated only while its
+// reply is surely remembered: fewer than 16 numbers after it, and well within the minute.
+const REMEMBERED = 16
+const REPEATED_FOR_MS = 45_000
+const REPEAT_AFTER_MS = 50
+
+/**
+ * One client's calls of mutating scripts. Each has a number of its own and is repeated under it when the reply was
+ * lost, so that nothing happens twice. A store that does not know the queue gets it registered, and the call again.
+ */
+export class Requests {
+  readonly client: string
+  readonly #redis: Redis
+  readonly #keys: QueueKeys
+  readonly #register: (isAgain: boolean) => Promise<void>
+  readonly #unsettled = new Set<number>()
+  #lastNumber = 0
+  #waiting: (() => void)[] = []
+
+  constructor(options: {
+    client: string
+    redis: Redis
+    keys: QueueKeys
+    register: (isAgain: boolean) => Promise<void>
+  }) {
+    this.client = options.client
+    this.#redis = options.redis
+    this.#keys = options.keys
+    this.#register = options.register
+  }
+
+  get serverId(): string {
+    return this.#redis.serverId
+  }
+
+  get keys(): QueueKeys {
+    return this.#keys
+  }
+
+  /**
+   * @param args - Made anew for each try: the server's id may have changed in between.
+   * @param operation - What it is called in an error: `submit`.
+   */
+  async run<K extends { [Name in keyof K]: string }, A extends { [Name in keyof A]: ScriptValue }>(
+    operation: string,
+    script: Script<K, A>,
+    args: (request: number, serverId: string) => NoInfer<A>,
+    options: { giveUpAfterMs?: number } = {},
+  ): Promise<readonly unknown[]> {
+    for (;;) {
+      const reply = await this.#numbered(operation, script, args, options.giveUpAfterMs ?? REPEATED_FOR_MS)
+      if (reply[0] !== 'unregistered') return reply
+      await this.#register(true)
+    }
+  }
+
+  async #numbered<K extends { [Name in keyof K]: string }, A extends { [Name in keyof A]: ScriptValue }>(
+    operation: string,
+    script: Script<K, A>,
+    args: (request: number, serverId: string) => A,
+    giveUpAfterMs: number,
+  ): Promise<readonly unknown[]> {
+    const number = await this.#nextNumber()
+    const giveUpAt = performance.now() + Math.min(giveUpAfterMs, REPEATED_FOR_MS)
+    let mayHaveRun = false
+    try {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          await this.#redis.ready()
+          // Every key a script can declare is among the queue's; the script picks its own by name.
+          const keys = this.#keys as unknown as K
+          return (await runScript(this.#redis, script, keys, args(number, this.#redis.serverId))) as readonly unknown[]
+        } catch (error) {
+          const isPassing = error instanceof StoreUnavailableError
+          if (!isPassing) throw error
+          mayHaveRun ||= error.outcome === 'unknown'
+          if (performance.now() >= giveUpAt)
+            throw mayHaveRun ? new OutcomeUnknownError({ operation, cause: error }) : error
+          await new Promise((resolve) => setTimeout(resolve, REPEAT_AFTER_MS * Math.min(attempt, 20)))
+        }
+      }
+    } finally {
+      this.#settle(number)
+    }
+  }
+
+  async #nextNumber(): Promise<number> {
+    while (this.#lastNumber + 1 - this.#oldest() >= REMEMBERED) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    }
+    this.#lastNumber += 1
+    this.#unsettled.add(this.#lastNumber)
+    return this.#lastNumber
+  }
+
+  /** Numbers are added in order, so the first of the set is the oldest. */
+  #oldest(): number {
+    const first = this.#unsettled.values().next()
+    return first.done ? this.#lastNumber + 1 : first.value
+  }
+
+  #settle(number: number): void {
+    this.#unsettled.delete(number)
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const wake of waiting) wake()
+  }
+}

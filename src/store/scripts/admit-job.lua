@@ -1,0 +1,68 @@
+#!lua flags=allow-oom
+-- Charges every bucket a running job stands under once more, just before it calls the upstream: all or none.
+-- Replies {"admitted", fresh}, {"wait", µs} until they can all grant, {"stale"} if the job is no longer the caller's,
+-- or {"unregistered"}.
+local time = require "time"
+local queue = require "queue"
+local limits = require "limits"
+local tenants = require "tenants"
+local places = require "places"
+local requests = require "requests"
+local queue_key = KEYS[1] -- hash: the queue's state
+local ready_high_key = KEYS[2] -- zset: tenant → score
+local ready_normal_key = KEYS[3] -- zset: tenant → score
+local ready_low_key = KEYS[4] -- zset: tenant → score
+local since_high_key = KEYS[5] -- zset: tenant → able to run since
+local since_normal_key = KEYS[6] -- zset: tenant → able to run since
+local since_low_key = KEYS[7] -- zset: tenant → able to run since
+local parked_key = KEYS[8] -- zset: tenant → instant
+local unparking_key = KEYS[9] -- zset: tenants parked under limits that have changed
+local limits_key = KEYS[10] -- hash: state of the queue's limits
+local client_key = KEYS[11] -- hash: replies to the client's last requests
+local now_given = ARGV[1] -- µs; empty: the server's time
+local request = tonumber(ARGV[2]) -- number of the client's request
+local server = ARGV[3] -- id of the server the client is connected to
+local fence = ARGV[4] -- of the job's claim
+local job = ARGV[5] -- its key
+local standing = ARGV[6] -- the level it stood on
+
+local FRESH_SHARE = 0.6 -- of the jitter: the age at which a grant is stale
+
+local known = requests.recall(client_key, request)
+if known then
+  return known
+end
+local now = time.now(now_given)
+local prefix = string.sub(queue_key, 1, -6)
+local q = queue.open({
+  prefix = prefix, queue = queue_key, limits = limits_key, parked = parked_key, unparking = unparking_key,
+  ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
+  since = { high = since_high_key, normal = since_normal_key, low = since_low_key },
+}, now)
+if not q then
+  return { "unregistered" }
+end
+if redis.call("HEXISTS", prefix .. "claim:" .. fence, job) == 0 then
+  return { "stale" }
+end
+queue.notice_server(q, server)
+limits.open(q)
+local _, _, _, name = places.parse(job)
+local tenant = tenants.load(q, name)
+local latest = 0
+for _, states in ipairs({ q.limits.queue, q.limits[standing], limits.of_tenant(q, tenant) }) do
+  latest = math.max(latest, limits.bucket_instant(states, now))
+end
+local reply
+if latest > 0 then
+  reply = { "wait", latest - now }
+else
+  -- Charged under a fence of its own, so that nothing the job's claim gives back can be mistaken for it.
+  limits.charge(q, tenant, standing, 1, queue.next_fence(q))
+  local jitter = limits.narrowest_jitter(q, tenant, standing)
+  reply = { "admitted", jitter and math.floor(jitter * FRESH_SHARE) or 0 }
+end
+limits.save(q)
+tenants.save(q)
+queue.save(q)
+return requests.remember(client_key, request, reply)

@@ -1,0 +1,21 @@
+import type { QueueKeys } from '../keys.ts'
+import type { Redis } from '../redis.ts'
+import { runScript } from '../script.ts'
+import { registerQueue as script } from '../scripts.generated.ts'
+import type { DeclaredSettings } from '../settings.ts'
+
+/** Safe to repeat, so it needs no request number. */
+export async function registerQueue(
+  redis: Redis,
+  keys: QueueKeys,
+  declared: DeclaredSettings,
+  options: { isAgain: boolean; nowUs?: string },
+): Promise<void> {
+  await redis.ready()
+  await runScript(redis, script, keys, {
+    nowGiven: options.nowUs ?? '',
+    server: redis.serverId,
+    declared: JSON.stringify(declared),
+    isAgain: options.isAgain ? 1 : 0,
+  })
+}

@@ -1,0 +1,58 @@
+import type { Requests } from '../requests.ts'
+import { submitJobs as script } from '../scripts.generated.ts'
+
+/** Jobs of one lane. The entries are flat: what each job takes depends on the kind. */
+export interface SubmitLine {
+  readonly tenant: string
+  readonly level: string
+  readonly lane: string
+  readonly basePriority: number | undefined
+  /**
+   * `fresh`: record. `named`: digest of the given id, record. `later`: when (`+µs` from now, `@µs` since 1970), digest
+   * or '', record.
+   */
+  readonly kind: LineKind
+  readonly entries: readonly string[]
+}
+
+export type LineKind = 'fresh' | 'named' | 'later'
+
+/** How many entries a job takes. */
+export const entriesPerJob: Readonly<Record<LineKind, number>> = { fresh: 1, named: 2, later: 3 }
+
+export interface SubmitReply {
+  readonly accepted: number
+  /** Jobs whose id was known. */
+  readonly duplicates: number
+  /** The first sequence given in each line; '0' where none was. */
+  readonly firsts: readonly string[]
+  /** Lines that did not fit whole: which, and how many of their jobs were dealt with. */
+  readonly full: readonly { readonly line: number; readonly dealtWith: number }[]
+}
+
+export async function submitJobs(
+  requests: Requests,
+  lines: readonly SubmitLine[],
+  options: { giveUpAfterMs?: number; nowUs?: string } = {},
+): Promise<SubmitReply> {
+  const list: (string | number)[] = []
+  for (const line of lines) {
+    list.push(line.tenant, line.level, line.lane, line.basePriority ?? '', line.kind)
+    list.push(line.entries.length / entriesPerJob[line.kind])
+    for (const entry of line.entries) list.push(entry)
+  }
+  const reply = await requests.run(
+    'submit-jobs',
+    script,
+    (request) => ({ nowGiven: options.nowUs ?? '', request, lines: list }),
+    options,
+  )
+  const [, accepted, duplicates, firsts, full] = reply as ['accepted', number, number, string[], number[]]
+  return { accepted, duplicates, firsts, full: pairs(full) }
+}
+
+function pairs(flat: readonly number[]): { line: number; dealtWith: number }[] {
+  const found = []
+  for (let at = 0; at < flat.length; at += 2) found.push({ line: flat[at] ?? 0, dealtWith: flat[at + 1] ?? 0 })
+  return found
+}

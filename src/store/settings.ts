@@ -1,0 +1,44 @@
+/** What a queue's scripts go by, as it travels to the store: times in µs, names as the scripts have them. */
+
+export type LimitRule =
+  | {
+      readonly name: string
+      readonly kind: 'bucket'
+      readonly count: number
+      readonly window: number
+      readonly burst: number
+      readonly jitter: number
+    }
+  | { readonly name: string; readonly kind: 'concurrency'; readonly max: number }
+
+export const limitScopes = ['queue', 'high', 'normal', 'low', 'tenant'] as const
+export type LimitScope = (typeof limitScopes)[number]
+
+export type LimitRules = Readonly<Record<LimitScope, readonly LimitRule[]>>
+
+export interface SettingValues {
+  readonly quantum: number
+  readonly alpha: number
+  readonly max_progress: number
+  /** 0: the starvation guard is off. */
+  readonly max_wait: number
+  readonly max_stalls: number
+  /** 0: without a bound. */
+  readonly max_pending: number
+  readonly max_pending_tenant: number
+  readonly keep_ids: number
+  readonly keep_dead: number
+}
+
+export interface DeclaredSettings {
+  readonly values: SettingValues
+  readonly limits: LimitRules
+}
+
+/** A rule in place of the declared one; `none`: no such limit; `declared`: as the code says. */
+export type LimitChange = LimitRule | { readonly kind: 'none' } | { readonly kind: 'declared' }
+
+export interface SettingsPatch {
+  readonly values?: Partial<SettingValues>
+  readonly limits?: Readonly<Partial<Record<LimitScope, Readonly<Record<string, LimitChange>>>>>
+}
