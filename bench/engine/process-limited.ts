@@ -1,9 +1,10 @@
+import type { Redis } from 'ioredis'
 import type { BenchContext, Figures, Measure } from '../measure.ts'
 import { emptyRedis } from '../redis-meter.ts'
 import { alternate } from '../rounds.ts'
 import { runToDone } from '../run-to-done.ts'
 import { groupmqSide } from '../sides/groupmq.ts'
-import { sluiceSide } from '../sides/sluice.ts'
+import { sluiceSide, sluiceStatistic } from '../sides/sluice.ts'
 import { interleavedJobs } from '../workload.ts'
 
 const CONCURRENCY = 50
@@ -21,22 +22,22 @@ export const processLimited: Measure = {
   title: 'no-op jobs, 1,000 tenants with a bucket each',
 
   async run({ redis, meter, quick }: BenchContext): Promise<Figures> {
-    const count = quick ? 20_000 : 100_000
+    const counts = quick ? { groupmq: 20_000, sluice: 40_000 } : { groupmq: 80_000, sluice: 200_000 }
     const figures = await alternate(
-      ['groupmq', 'sluice'],
+      ['groupmq', 'sluice'] as const,
       { rounds: quick ? 3 : 5, warmUps: 1 },
       async (name, { warmUp }) => {
-        const sluice = name === 'sluice' ? sluiceSide(redis.path, { limits: { tenant: TENANT_LIMIT } }) : undefined
-        const side = sluice ?? groupmqSide(redis.path)
+        const side =
+          name === 'sluice' ? sluiceSide(redis.path, { limits: { tenant: TENANT_LIMIT } }) : groupmqSide(redis.path)
         try {
-          const jobs = warmUp ? count / 10 : count
+          const jobs = counts[name] / (warmUp ? 5 : 1)
           const ran = await runToDone(meter, side, {
             name,
             jobs: interleavedJobs(jobs, TENANTS),
             count: jobs,
             concurrency: CONCURRENCY,
           })
-          return { ...ran, denied: sluice === undefined ? 0 : await sluice.deniedTurns() }
+          return { ...ran, denied: name === 'sluice' ? await deniedTurns(meter) : 0 }
         } finally {
           await side.close()
           await emptyRedis(meter)
@@ -55,4 +56,9 @@ export const processLimited: Measure = {
       redisMicrosLimited1000: sluice.redisMicros,
     }
   },
+}
+
+/** The share of turns that a bucket ended. */
+async function deniedTurns(meter: Redis): Promise<number> {
+  return (await sluiceStatistic(meter, 'parked')) / (await sluiceStatistic(meter, 'turns'))
 }

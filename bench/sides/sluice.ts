@@ -1,5 +1,7 @@
+import type { Redis } from 'ioredis'
 import { type QueueOptions, Sluice } from '../../src/index.ts'
-import type { BenchJob } from '../workload.ts'
+import { keyPrefix } from '../../src/store/keys.ts'
+import type { BenchJob, CallPayload } from '../workload.ts'
 import type { RunningWorker, Side } from './side.ts'
 
 /** Sluice at its defaults, but for what a measure is about (its limits, its alpha). */
@@ -11,17 +13,24 @@ export function sluiceSide(
   const queue = sluice.queue(name, options)
 
   return {
-    queue,
-
     async submit(jobs: Iterable<BenchJob> | AsyncIterable<BenchJob>): Promise<void> {
       await queue.submit({ type: 'call', jobs })
     },
 
     async work(options, handler): Promise<RunningWorker> {
-      const worker = queue.process('call', async (job) => handler(job.payload, job.tenant), options)
-      return { close: () => worker.close() }
+      queue.process<CallPayload>('call', async (job) => handler(job.payload, job.tenant), options)
+      return { close: () => queue.close() }
     },
 
     close: () => sluice.close(),
-  } satisfies Side & { queue: unknown }
+  } satisfies Side
+}
+
+/** What the scripts count of a queue, as they store it: turns, denials that parked a tenant, grants gone stale. */
+export async function sluiceStatistic(
+  meter: Redis,
+  statistic: 'turns' | 'parked' | 'returned',
+  queue = 'bench',
+): Promise<number> {
+  return Number(await meter.hget(`${keyPrefix('sluice', queue)}queue`, statistic))
 }
