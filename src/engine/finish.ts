@@ -22,7 +22,8 @@ export function finishOf(job: LeasedJob, result: RunResult, patience: Patience):
       return { outcome: 'dead', reason: 'discarded', error: encodeError(result.error) }
     case 'failed': {
       const error = encodeError(result.error)
-      if (history.attempts >= (options.maxRetries ?? patience.maxRetries)) return { outcome: 'dead', reason: 'failed', error }
+      if (history.attempts >= (options.maxRetries ?? patience.maxRetries))
+        return { outcome: 'dead', reason: 'failed', error }
       return { outcome: 'retry', delayMs: retryDelayMs(history.attempts), error }
     }
     case 'throttled': {

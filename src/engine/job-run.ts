@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { JobTimeoutError, LeaseLostError } from '../errors.ts'
-import { admitJob } from '../store/scripts/admit-job.ts'
 import type { Requests } from '../store/requests.ts'
+import { admitJob } from '../store/scripts/admit-job.ts'
 import type { Job, LeasedJob } from './job.ts'
 import { type RunResult, resultOfReturn, resultOfThrow } from './outcome.ts'
 

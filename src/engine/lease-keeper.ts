@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
-import type { Requests } from '../store/requests.ts'
 import type { Redis } from '../store/redis.ts'
+import type { Requests } from '../store/requests.ts'
 import { renewLeases } from '../store/scripts/renew-leases.ts'
 
 /**

@@ -165,6 +165,8 @@ export interface ProcessOptions {
 
 export const queueNameRule = text({
   maxLength: 64,
-  pattern: { test: /^[A-Za-z0-9][A-Za-z0-9._-]*$/, words: 'letters, digits, ".", "_" and "-", starting with a letter or digit' },
+  pattern: {
+    test: /^[A-Za-z0-9][A-Za-z0-9._-]*$/,
+    words: 'letters, digits, ".", "_" and "-", starting with a letter or digit',
+  },
 })
-

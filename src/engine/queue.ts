@@ -1,22 +1,37 @@
 import { checkOptions, integer, oneOf, optional } from '../assert.ts'
 import type { Clock } from '../clock.ts'
 import { ClosedError, InvalidOptionsError } from '../errors.ts'
-import { queueKeys, type QueueKeys } from '../store/keys.ts'
-import { type Level, levels, problemOfName } from '../store/names.ts'
+import { type QueueCounts, readCounts, readTenantTokens } from '../store/counts.ts'
+import { type QueueKeys, queueKeys } from '../store/keys.ts'
+import { defaultTenant, fromToken, type Level, levels, problemOfName } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
 import { Requests } from '../store/requests.ts'
+import { type CancelReply, cancelJob } from '../store/scripts/cancel-job.ts'
+import { changeSettings } from '../store/scripts/change-settings.ts'
 import { finishAndClaim } from '../store/scripts/finish-and-claim.ts'
+import { pauseQueue } from '../store/scripts/pause-queue.ts'
+import { addressOf } from '../store/scripts/read-job.ts'
 import { registerQueue } from '../store/scripts/register-queue.ts'
-import { ClaimHandle, type ClaimedJob } from './claimed-job.ts'
-import type { Job } from './job.ts'
-import { decodeJobs } from './job.ts'
+import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
+import { DeadLetters } from './dead-letters.ts'
+import { decodeJobs, type Job } from './job.ts'
 import type { Handler, JobContext } from './job-run.ts'
+import { type JobView, viewJob } from './job-view.ts'
+import { LimitControl } from './limit-control.ts'
 import type { Log } from './log.ts'
-import { checkQueueOptions, declaredSettings, type ProcessOptions, type QueueOptions, type QueueSettings } from './queue-options.ts'
+import {
+  checkQueueOptions,
+  declaredSettings,
+  type ProcessOptions,
+  type QueueOptions,
+  type QueueSettings,
+  queueRules,
+} from './queue-options.ts'
 import { type JobInput, Packer } from './submission.ts'
-import { Submitter, type SubmitSummary } from './submitter.ts'
-import { WorkerPool } from './worker-pool.ts'
+import { type SubmitSummary, Submitter } from './submitter.ts'
+import { TenantControl, type TenantView } from './tenant-control.ts'
 import type { Waker } from './waker.ts'
+import { WorkerPool } from './worker-pool.ts'
 
 /** Many jobs: fields beside `jobs` are defaults for each of them. */
 export interface BulkInput extends Omit<JobInput, 'payload' | 'id'> {
@@ -52,6 +67,16 @@ const processRules = {
   levels: allLevels,
 }
 
+const fairnessRules = {
+  quantum: optional(queueRules.quantum),
+  alpha: optional(queueRules.alpha),
+  maxProgressMs: optional(queueRules.maxProgressMs),
+  maxWaitMs: optional(queueRules.maxWaitMs),
+}
+
+/** What can be changed while running; see QueueOptions. */
+export type FairnessSettings = Pick<QueueOptions, 'quantum' | 'alpha' | 'maxProgressMs' | 'maxWaitMs'>
+
 const submitRules = {
   basePriority: optional(integer({ min: -1e12, max: 1e12 })),
   whenFull: optional(oneOf(['wait', 'error'])),
@@ -60,6 +85,10 @@ const submitRules = {
 /** A named stream of work with its own limits and fairness. */
 export class Queue {
   readonly name: string
+  /** Limits: change and status. */
+  readonly limits: LimitControl
+  /** Jobs that will not be tried again by themselves. */
+  readonly deadLetters: DeadLetters
   readonly #settings: QueueSettings
   readonly #redis: Redis
   readonly #keys: QueueKeys
@@ -89,6 +118,8 @@ export class Queue {
     const poolKeys = queueKeys(parts.prefix, parts.name, `${parts.client}-pool`)
     const shared = { redis: parts.redis, register }
     this.#requests = new Requests({ ...shared, client: parts.client, keys: this.#keys })
+    this.limits = new LimitControl(this.#requests)
+    this.deadLetters = new DeadLetters({ redis: parts.redis, keys: this.#keys, requests: this.#requests })
     this.#pool = new WorkerPool({
       ...parts,
       queue: parts.name,
@@ -214,6 +245,67 @@ export class Queue {
       }
       if (reply.word !== 'again' || found.length >= wanted) return found
     }
+  }
+
+  /** What is known of a job. A given id is known within its tenant; a generated one needs none. */
+  async job(id: string, options: { tenant?: string } = {}): Promise<JobView | undefined> {
+    await this.#ready()
+    return viewJob(this.#requests, id, options.tenant ?? defaultTenant)
+  }
+
+  /**
+   * Cancels a job: a waiting one at once, a running one through its signal (`canceling`: it ends as canceled unless it
+   * succeeds first). `ended` and `unknown` change nothing.
+   */
+  async cancel(id: string, options: { tenant?: string } = {}): Promise<CancelReply> {
+    await this.#ready()
+    return cancelJob(this.#requests, addressOf(id, options.tenant ?? defaultTenant))
+  }
+
+  /** Counts over the whole queue. */
+  async counts(): Promise<QueueCounts> {
+    await this.#ready()
+    return readCounts(this.#redis, this.#keys)
+  }
+
+  /** One tenant: settings, pause, limits, and how it stands. */
+  tenant(name: string): TenantControl {
+    return new TenantControl(name, this.#requests)
+  }
+
+  /** Tenants that have work or are paused, in no order. */
+  async *tenants(): AsyncGenerator<TenantView> {
+    await this.#ready()
+    for await (const token of readTenantTokens(this.#redis, this.#keys)) yield this.tenant(fromToken(token)).view()
+  }
+
+  /** No job of the queue, or of one level, starts until `resume`. */
+  async pause(options: { level?: Level } = {}): Promise<void> {
+    await this.#setPaused(options, true)
+  }
+
+  async resume(options: { level?: Level } = {}): Promise<void> {
+    await this.#setPaused(options, false)
+  }
+
+  async #setPaused(options: { level?: Level }, isPaused: boolean): Promise<void> {
+    const { level } = checkOptions('pause', options, { level: optional(oneOf(levels)) })
+    await this.#ready()
+    await pauseQueue(this.#requests, { level, isPaused })
+  }
+
+  /** Changes how the queue shares, on every worker at once; it stays changed until `change` says otherwise. */
+  async change(settings: FairnessSettings): Promise<void> {
+    const { quantum, alpha, maxProgressMs, maxWaitMs } = checkOptions(`queue "${this.name}"`, settings, fairnessRules)
+    await this.#ready()
+    await changeSettings(this.#requests, {
+      values: {
+        ...(quantum === undefined ? {} : { quantum }),
+        ...(alpha === undefined ? {} : { alpha }),
+        ...(maxProgressMs === undefined ? {} : { max_progress: maxProgressMs * 1000 }),
+        ...(maxWaitMs === undefined ? {} : { max_wait: maxWaitMs * 1000 }),
+      },
+    })
   }
 
   /** No new claims here; running jobs get `shutdownGraceMs`, what is left then goes back at once. */

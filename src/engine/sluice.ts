@@ -23,7 +23,11 @@ export interface SluiceOptions extends RedisOptions {
 
 const sluiceRules = {
   ...redisRules,
-  prefix: text({ maxLength: 64, pattern: { test: /^[A-Za-z0-9._-]+$/, words: 'letters, digits, ".", "_" and "-"' }, default: 'sluice' }),
+  prefix: text({
+    maxLength: 64,
+    pattern: { test: /^[A-Za-z0-9._-]+$/, words: 'letters, digits, ".", "_" and "-"' },
+    default: 'sluice',
+  }),
   log: optional(callback<Log>()),
 }
 

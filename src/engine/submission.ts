@@ -1,5 +1,15 @@
 import { InvalidJobError } from '../errors.ts'
-import { defaultLane, defaultTenant, type Level, levels, parseJobKey, problemOfName, toLaneToken, toToken, idDigest } from '../store/names.ts'
+import {
+  defaultLane,
+  defaultTenant,
+  idDigest,
+  type Level,
+  levels,
+  parseJobKey,
+  problemOfName,
+  toLaneToken,
+  toToken,
+} from '../store/names.ts'
 import { encodeRecord } from '../store/record.ts'
 import type { LineKind } from '../store/scripts/submit-jobs.ts'
 
@@ -46,7 +56,17 @@ export interface PackedJob {
 }
 
 const known = new Set([
-  'type', 'payload', 'id', 'tenant', 'level', 'lane', 'ordered', 'delayMs', 'runAt', 'maxRetries', 'timeoutMs',
+  'type',
+  'payload',
+  'id',
+  'tenant',
+  'level',
+  'lane',
+  'ordered',
+  'delayMs',
+  'runAt',
+  'maxRetries',
+  'timeoutMs',
 ])
 const longestDelayMs = 366 * 86_400_000
 
@@ -67,7 +87,8 @@ export class Packer {
 
   /** @param index - Its place in what was submitted, for the error. */
   pack(input: JobInput, index: number | undefined, nowMs: number): PackedJob {
-    if (typeof input !== 'object' || input === null) throw new InvalidJobError({ index, problem: 'it must be an object' })
+    if (typeof input !== 'object' || input === null)
+      throw new InvalidJobError({ index, problem: 'it must be an object' })
     const fail = (problem: string, cause?: unknown): never => {
       throw new InvalidJobError({ index, jobId: typeof input.id === 'string' ? input.id : undefined, problem, cause })
     }
@@ -82,7 +103,11 @@ export class Packer {
     return {
       tenant: this.#token(tenant, 'tenant', fail),
       level,
-      lane: this.#laneToken(input.lane ?? defaults.lane ?? defaultLane, input.ordered ?? defaults.ordered ?? false, fail),
+      lane: this.#laneToken(
+        input.lane ?? defaults.lane ?? defaultLane,
+        input.ordered ?? defaults.ordered ?? false,
+        fail,
+      ),
       kind: instant !== '' ? 'later' : id !== '' ? 'named' : 'fresh',
       instant,
       digest: id === '' ? '' : idDigest(tenant, id),
@@ -99,7 +124,8 @@ export class Packer {
   #checkId(id: unknown, fail: (problem: string) => never): void {
     const problem = problemOfName(id)
     if (problem) fail(`its id ${problem}`)
-    if (parseJobKey(id as string)) fail('its id looks like a generated one (level:lane:number:tenant); choose another form')
+    if (parseJobKey(id as string))
+      fail('its id looks like a generated one (level:lane:number:tenant); choose another form')
   }
 
   #token(name: string, what: string, fail: (problem: string) => never): string {
@@ -136,7 +162,9 @@ export class Packer {
     if (json.length * 3 > this.#maxPayloadBytes) {
       const bytes = Buffer.byteLength(json)
       if (bytes > this.#maxPayloadBytes) {
-        fail(`its payload has ${bytes} bytes, more than maxPayloadBytes (${this.#maxPayloadBytes}); store it elsewhere and submit a reference`)
+        fail(
+          `its payload has ${bytes} bytes, more than maxPayloadBytes (${this.#maxPayloadBytes}); store it elsewhere and submit a reference`,
+        )
       }
     }
     return json

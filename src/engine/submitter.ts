@@ -114,7 +114,13 @@ export class Submitter {
 
   #lineOf(job: PackedJob): Line {
     const last = this.#lastLine
-    if (last && last.tenant === job.tenant && last.kind === job.kind && last.lane === job.lane && last.level === job.level) {
+    if (
+      last &&
+      last.tenant === job.tenant &&
+      last.kind === job.kind &&
+      last.lane === job.lane &&
+      last.level === job.level
+    ) {
       return last
     }
     const key = `${job.kind}:${job.level}:${job.lane}:${job.tenant}`
@@ -211,7 +217,8 @@ function* chunks(lines: readonly Line[]): Generator<Line[]> {
         cost += COST[line.kind]
         to += width
       }
-      if (to > from) chunk.push(to - from === line.entries.length ? line : { ...line, entries: line.entries.slice(from, to) })
+      if (to > from)
+        chunk.push(to - from === line.entries.length ? line : { ...line, entries: line.entries.slice(from, to) })
       from = to
       if (jobs >= MAX_JOBS || cost >= MAX_COST || bytes >= MAX_BYTES) {
         yield chunk

@@ -104,5 +104,6 @@ function wholeNumber(field: string, value: unknown, min: number, max: number): n
 
 function refuseUnknown(definition: object, known: readonly string[]): void {
   const unknown = Object.keys(definition).find((name) => !known.includes(name))
-  if (unknown !== undefined) throw new Error(`has an unknown field ${JSON.stringify(unknown)}; known are ${known.join(', ')}`)
+  if (unknown !== undefined)
+    throw new Error(`has an unknown field ${JSON.stringify(unknown)}; known are ${known.join(', ')}`)
 }

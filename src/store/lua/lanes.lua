@@ -1,5 +1,5 @@
--- Lanes: the lines of one tenant on one level. Fresh jobs stand in the lane's list with contiguous sequences, so a job's
--- place follows from its number; what came back (due, stalled, returned) stands in the lane's front list by key, its
+-- Lanes: the lines of one tenant on one level. Fresh jobs stand in the lane's list with contiguous sequences, so that a
+-- job's place follows from its number; what came back (due, stalled, returned) stands in the lane's front list by key, its
 -- record aside, and goes first. Lanes with work take turns: one is current, the others wait in the ring.
 local queue = require "queue"
 local tenants = require "tenants"

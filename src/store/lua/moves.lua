@@ -1,5 +1,5 @@
--- Where jobs go that are neither in a lane nor claimed: aside (with an instant in `delayed`, or a place in a front list),
--- among the dead letters, or away. Moves are collected while reading and written together.
+-- Where jobs go that are neither in a lane nor claimed: aside (with an instant in `delayed`, or a place in a front
+-- list), among the dead letters, or away. Moves are collected while reading and written together.
 local queue = require "queue"
 local record = require "record"
 local places = require "places"
@@ -71,7 +71,7 @@ function moves.end_canceled(q, tenant, level, lane, job)
   moves.ended(q, tenant, level, lane, job)
 end
 
--- A lease ran out under this job: at the front again, the k-th time after 2^(k-1) - 1 seconds, in the end a dead letter.
+-- A lease ran out under this job: at the front again, the k-th time after 2^(k-1) - 1 s, in the end a dead letter.
 function moves.stalled(q, tenant, level, lane, sequence, job, text)
   local attempts, stalls, throttles, unknown_since, _, error = record.history(text)
   stalls = stalls + 1

@@ -1,5 +1,5 @@
--- A job's key names its place: "<level>:<lane>:<sequence>:<tenant>". It is the generated id of a job, and the
--- field under which a job stands wherever it is not in its lane's list. Lanes and tenants are tokens: their ':' is escaped.
+-- A job's key names its place: "<level>:<lane>:<sequence>:<tenant>". It is the generated id of a job, and the field
+-- under which a job stands wherever it is not in its lane's list. Lanes and tenants are tokens: their ':' is escaped.
 local places = {}
 
 local format, match = string.format, string.match

@@ -183,6 +183,37 @@ function tenants.unpark(q, tenant)
   tenants.settle(q, tenant)
 end
 
+-- Another weight, from now on: what was earned under the old one is booked.
+function tenants.reweigh(q, tenant, weight)
+  for i = 1, 3 do
+    local standing = LEVELS[i]
+    if tenants.stand(tenant, standing).present then
+      local virtual, entitled = "virtual:" .. standing, "entitled:" .. standing
+      local since = tonumber(tenant.fields[virtual]) or q[virtual]
+      tenants.set(tenant, entitled, (tonumber(tenant.fields[entitled]) or 0) + tenant.weight * (q[virtual] - since))
+      tenants.set(tenant, virtual, q[virtual])
+      q["weights:" .. standing] = math.max(0, q["weights:" .. standing] + weight - tenant.weight)
+    end
+  end
+  tenant.weight = weight
+end
+
+-- Another head start or handicap: the places it has in line move by the difference.
+function tenants.rebase(q, tenant, base)
+  local difference = (base - tenant.base) * 1000
+  for i = 1, 3 do
+    local standing = LEVELS[i]
+    local stand, kept = tenants.stand(tenant, standing), tenant.fields["score:" .. standing]
+    if stand.present then
+      local score = stand.score or tonumber(redis.call("ZSCORE", q.keys.ready[standing], tenant.name))
+      tenants.set_score(stand, score + difference)
+    elseif kept then
+      tenants.set(tenant, "score:" .. standing, string.format("%.0f", tonumber(kept) + difference))
+    end
+  end
+  tenant.base = base
+end
+
 -- A slot of a concurrency limit is free again: a tenant that waited for no instant is back in line.
 function tenants.freed(q, tenant)
   if tenant.fields.parked and tonumber(redis.call("ZSCORE", q.keys.parked, tenant.name)) == time.NEVER then

@@ -58,7 +58,11 @@ export interface ClaimReply {
 // A claim's reply is at most this large, unless one job is larger.
 const LARGEST_REPLY = 1_000_000
 
-export async function finishAndClaim(requests: Requests, claim: ClaimRequest, giveUpAfterMs?: number): Promise<ClaimReply> {
+export async function finishAndClaim(
+  requests: Requests,
+  claim: ClaimRequest,
+  giveUpAfterMs?: number,
+): Promise<ClaimReply> {
   const finished = encodeFinished(claim.finished)
   const reply = await requests.run(
     'finish-and-claim',

@@ -1,0 +1,80 @@
+import { checkOptions, integer } from '../assert.ts'
+import type { QueueKeys } from '../store/keys.ts'
+import { type Level, parseJobKey } from '../store/names.ts'
+import type { JobErrorRecord } from '../store/record.ts'
+import type { Redis } from '../store/redis.ts'
+import type { Requests } from '../store/requests.ts'
+import { type FoundLetter, readDeadLetters } from '../store/scripts/read-dead-letters.ts'
+import { takeDeadLetter } from '../store/scripts/take-dead-letter.ts'
+
+/** A job that will not be tried again by itself, kept with its reason. */
+export interface DeadLetter {
+  /** Names the letter, also where the job has an id of its own. */
+  readonly key: string
+  readonly id: string
+  readonly tenant: string
+  readonly level: Level
+  readonly lane: string
+  readonly type: string
+  readonly payload: unknown
+  /** `failed`, `discarded`, `throttled`, `stalled` or `unknown-type`. */
+  readonly reason: string
+  readonly error: JobErrorRecord | undefined
+  readonly attempts: number
+  readonly createdAt: number
+  readonly diedAt: number
+}
+
+export class DeadLetters {
+  readonly #redis: Redis
+  readonly #keys: QueueKeys
+  readonly #requests: Requests
+
+  /** Made by the queue. */
+  constructor(parts: { redis: Redis; keys: QueueKeys; requests: Requests }) {
+    this.#redis = parts.redis
+    this.#keys = parts.keys
+    this.#requests = parts.requests
+  }
+
+  /** A page of them, newest first, and how many there are. */
+  async list(page: { from?: number; count?: number } = {}): Promise<{ total: number; letters: DeadLetter[] }> {
+    const { from, count } = checkOptions('deadLetters.list', page, {
+      from: integer({ min: 0, default: 0 }),
+      count: integer({ min: 1, max: 500, default: 50 }),
+    })
+    const found = await readDeadLetters(this.#redis, this.#keys, { from, count })
+    return { total: found.total, letters: found.letters.flatMap(toLetter) }
+  }
+
+  /** The job runs again, as if fresh. False: there is no such letter. */
+  async retry(key: string): Promise<boolean> {
+    return (await takeDeadLetter(this.#requests, { jobKey: key, retries: true })) === 'retried'
+  }
+
+  /** The job is gone for good. False: there is no such letter. */
+  async discard(key: string): Promise<boolean> {
+    return (await takeDeadLetter(this.#requests, { jobKey: key, retries: false })) === 'discarded'
+  }
+}
+
+function toLetter({ jobKey, diedAt, reason, record }: FoundLetter): DeadLetter[] {
+  const place = parseJobKey(jobKey)
+  if (!place) return []
+  return [
+    {
+      key: jobKey,
+      id: record.givenId ?? jobKey,
+      tenant: place.tenant,
+      level: place.level,
+      lane: place.lane,
+      type: record.type,
+      payload: JSON.parse(record.payload),
+      reason,
+      error: record.history.error,
+      attempts: record.history.attempts,
+      createdAt: record.createdAt,
+      diedAt,
+    },
+  ]
+}

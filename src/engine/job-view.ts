@@ -1,0 +1,46 @@
+import { type Level, parseJobKey } from '../store/names.ts'
+import type { JobErrorRecord } from '../store/record.ts'
+import type { Requests } from '../store/requests.ts'
+import { addressOf, type JobState, readJob } from '../store/scripts/read-job.ts'
+
+/** What is known of a job. Once it has ended, little of it is kept. */
+export interface JobView {
+  readonly id: string
+  readonly tenant: string
+  readonly level: Level
+  readonly lane: string
+  readonly state: JobState
+  /** Undefined when the job has ended and nothing of it is kept; so are the fields below. */
+  readonly type: string | undefined
+  readonly payload: unknown
+  /** Runs that failed. */
+  readonly attempts: number | undefined
+  readonly createdAt: number | undefined
+  readonly error: JobErrorRecord | undefined
+  /** Why it waits or why it died: `retry`, `upstream`, `scheduled`, `unknown-type`, `stall`; `failed`, `discarded`, … */
+  readonly reason: string | undefined
+  /** When a delayed job is due, in ms since 1970. */
+  readonly dueAt: number | undefined
+}
+
+export async function viewJob(requests: Requests, id: string, tenant: string): Promise<JobView | undefined> {
+  const found = await readJob(requests, addressOf(id, tenant))
+  const place = found && parseJobKey(found.jobKey)
+  if (!found || !place) return undefined
+  const { record, state } = found
+  const reason = found.reason || record?.history.reason || (state === 'delayed' ? 'scheduled' : undefined)
+  return {
+    id: record?.givenId ?? id,
+    tenant: place.tenant,
+    level: place.level,
+    lane: place.lane,
+    state,
+    type: record?.type,
+    payload: record && JSON.parse(record.payload),
+    attempts: record?.history.attempts,
+    createdAt: record?.createdAt,
+    error: record?.history.error,
+    reason,
+    dueAt: found.dueMs,
+  }
+}

@@ -1,0 +1,124 @@
+import { checkOptions, integer, number, oneOf, optional } from '../assert.ts'
+import { InvalidOptionsError } from '../errors.ts'
+import type { LimitsOf } from '../limits/attachment.ts'
+import { type Level, levels, problemOfName, toToken } from '../store/names.ts'
+import type { Requests } from '../store/requests.ts'
+import { changeTenant } from '../store/scripts/change-tenant.ts'
+import { type FoundTenant, readTenant } from '../store/scripts/read-tenant.ts'
+import { checkTenantLimits } from './limit-control.ts'
+
+/** Settings of one tenant; what is not given stays. */
+export interface TenantSettings {
+  /** Its share against the others': 3 gets three times as much. @default 1 */
+  weight?: number
+  /** A head start (negative) or handicap in ms: premium −1,000,000, low +1,000,000. @default 0 */
+  basePriority?: number
+  /** Where all its lines stand, whatever their level; null takes the override off. */
+  level?: Level | null
+}
+
+/** A tenant as it stands. */
+export interface TenantView {
+  readonly tenant: string
+  readonly state: 'ready' | 'parked' | 'paused' | 'idle'
+  /** The limit that parked it. */
+  readonly parkedBy: string | undefined
+  /** Until when; Infinity: until one of its jobs ends. In ms since 1970. */
+  readonly parkedUntil: number | undefined
+  readonly waiting: number
+  readonly delayed: number
+  readonly running: number
+  readonly weight: number
+  readonly basePriority: number
+  readonly levelOverride: Level | undefined
+  /** The fairness audit: what it was entitled to while it could run, and what it was given, by level. */
+  readonly fairness: Readonly<Record<Level, { readonly entitled: number; readonly received: number }>>
+  /** The longest it has waited for a turn while it could run. */
+  readonly longestWaitMs: number
+}
+
+const rules = {
+  // A turn of less than one job would never come: the smallest weight still gives one with the smallest quantum of 4.
+  weight: optional(number({ min: 0.01, max: 1_000 })),
+  basePriority: optional(integer({ min: -1e12, max: 1e12 })),
+  level: (value: unknown, path: string, report: (path: string, problem: string) => void) =>
+    value === null ? null : optional(oneOf(levels))(value, path, report),
+}
+
+/** One tenant of a queue: its settings, and how it stands. Changes act on its backlog at once. */
+export class TenantControl {
+  readonly name: string
+  readonly #token: string
+  readonly #requests: Requests
+
+  /** Made by the queue. */
+  constructor(name: string, requests: Requests) {
+    const problem = problemOfName(name)
+    if (problem) throw new InvalidOptionsError('tenant', [{ path: 'name', problem }])
+    this.name = name
+    this.#token = toToken(name)
+    this.#requests = requests
+  }
+
+  async set(settings: TenantSettings): Promise<void> {
+    const { weight, basePriority, level } = checkOptions(`tenant "${this.name}"`, settings, rules)
+    await changeTenant(this.#requests, this.#token, {
+      ...(weight === undefined ? {} : { weight }),
+      ...(basePriority === undefined ? {} : { base: basePriority }),
+      ...(level === undefined ? {} : { level: level ?? '' }),
+    })
+  }
+
+  /** Its own limits: the same name overrides the template, another one stacks. */
+  async setLimits(limits: LimitsOf): Promise<void> {
+    const patch = Object.fromEntries(checkTenantLimits(limits).map((rule) => [rule.name, rule]))
+    await changeTenant(this.#requests, this.#token, { limits: patch })
+  }
+
+  /** Goes back to the template. */
+  async resetLimit(name: string): Promise<void> {
+    await changeTenant(this.#requests, this.#token, { limits: { [name]: { name, kind: 'declared' } } })
+  }
+
+  /** None of its jobs start until `resume`. */
+  async pause(): Promise<void> {
+    await changeTenant(this.#requests, this.#token, { paused: true })
+  }
+
+  async resume(): Promise<void> {
+    await changeTenant(this.#requests, this.#token, { paused: false })
+  }
+
+  async view(): Promise<TenantView> {
+    return toView(this.name, await readTenant(this.#requests, this.#token))
+  }
+}
+
+function toView(tenant: string, { fields, parkedUntilMs, virtual }: FoundTenant): TenantView {
+  const count = (name: string) => Number(fields[name] ?? 0)
+  const weight = Number(fields.weight ?? 1)
+  const hasWork = levels.some((level) => count(`lanes:${level}`) > 0)
+  const isReady = hasWork && fields.paused === undefined && fields.parked === undefined
+  const fairness = Object.fromEntries(
+    levels.map((level) => {
+      const isInLine = isReady && (fields.level ?? (count(`lanes:${level}`) > 0 ? level : '')) === level
+      const since = Number(fields[`virtual:${level}`] ?? virtual[level])
+      const booked = count(`entitled:${level}`) + (isInLine ? weight * (virtual[level] - since) : 0)
+      return [level, { entitled: booked, received: count(`received:${level}`) }]
+    }),
+  ) as TenantView['fairness']
+  return {
+    tenant,
+    state: fields.paused !== undefined ? 'paused' : fields.parked !== undefined ? 'parked' : hasWork ? 'ready' : 'idle',
+    parkedBy: fields.parked,
+    parkedUntil: parkedUntilMs,
+    waiting: count('waiting'),
+    delayed: count('delayed'),
+    running: count('running'),
+    weight,
+    basePriority: count('base'),
+    levelOverride: fields.level as Level | undefined,
+    fairness,
+    longestWaitMs: count('longest_wait') / 1000,
+  }
+}

@@ -1,0 +1,95 @@
+#!lua flags=allow-oom
+-- Cancels one job. A waiting one is marked, and the claim that meets it drops it; the counts change now. A delayed one
+-- goes at once. A running one is told to its worker, and ends as canceled unless it succeeds first.
+-- Replies {"canceled"}, {"canceling"} for a running one, {"ended", state} or {"unknown"}.
+local time = require "time"
+local queue = require "queue"
+local opening = require "opening"
+local tenants = require "tenants"
+local lanes = require "lanes"
+local places = require "places"
+local ids = require "ids"
+local finding = require "finding"
+local requests = require "requests"
+local waking = require "waking"
+local queue_key = KEYS[1] -- hash: the queue's state
+local ready_high_key = KEYS[2] -- zset: tenant → score
+local ready_normal_key = KEYS[3] -- zset: tenant → score
+local ready_low_key = KEYS[4] -- zset: tenant → score
+local since_high_key = KEYS[5] -- zset: tenant → able to run since
+local since_normal_key = KEYS[6] -- zset: tenant → able to run since
+local since_low_key = KEYS[7] -- zset: tenant → able to run since
+local parked_key = KEYS[8] -- zset: tenant → instant
+local unparking_key = KEYS[9] -- zset: tenants parked under limits that have changed
+local delayed_key = KEYS[10] -- zset: job → instant
+local aside_key = KEYS[11] -- hash: job → record
+local leases_key = KEYS[12] -- zset: fence:client → when the lease runs out
+local dead_jobs_key = KEYS[13] -- hash: job → reason and record
+local canceled_key = KEYS[14] -- zset: job → when the mark may be forgotten
+local ids_key = KEYS[15] -- hash: period → ids given in it
+local client_key = KEYS[16] -- hash: replies to the client's last requests
+local now_given = ARGV[1] -- µs; empty: the server's time
+local request = tonumber(ARGV[2]) -- number of the client's request
+local job_given = ARGV[3] -- the job's key, or empty
+local tenant_given = ARGV[4] -- for a given id: its tenant
+local digest = ARGV[5] -- for a given id: its digest, or empty
+
+local known = requests.recall(client_key, request)
+if known then
+  return known
+end
+local q = opening.open(
+  time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
+  { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
+  { delayed = delayed_key, aside = aside_key, leases = leases_key, dead_jobs = dead_jobs_key, canceled = canceled_key,
+    ids = ids_key }
+)
+if not q then
+  return { "unknown" }
+end
+local job = job_given
+if digest ~= "" then
+  ids.open(q)
+  local place = ids.find(q, digest)
+  if not place then
+    return { "unknown" }
+  end
+  job = place .. ":" .. tenant_given
+end
+local found = finding.find(q, job, digest ~= "")
+if not found then
+  return { "unknown" }
+end
+if found.state == "canceled" then
+  return { "canceled" }
+end
+if found.state == "succeeded" or found.state == "failed" then
+  return { "ended", found.state }
+end
+local tenant = tenants.load(q, found.tenant)
+if found.state == "running" then
+  redis.call("EXISTS", q.keys.prefix .. "wake:" .. found.client)
+  redis.call("ZADD", canceled_key, time.NEVER, job)
+  waking.tell(q, found.client, "cancel:" .. job)
+  return requests.remember(client_key, request, { "canceling" })
+end
+tenant.done = tenant.done + 1
+if found.state == "delayed" then
+  tenant.delayed, q.delayed = tenant.delayed - 1, q.delayed - 1
+  if places.is_ordered(found.lane) then
+    lanes.release(q, tenant, found.level, found.lane, job)
+    tenants.settle(q, tenant)
+  end
+  redis.call("ZREM", delayed_key, job)
+  redis.call("HDEL", aside_key, job)
+  redis.call("ZADD", canceled_key, q.now + q.settings.keep_ids, job)
+else
+  tenant.waiting, q.waiting = tenant.waiting - 1, q.waiting - 1
+  tenant.marks = tenant.marks + 1
+  redis.call("ZADD", canceled_key, time.NEVER, job)
+end
+queue.count(q, "canceled", 1)
+lanes.save(q)
+tenants.save(q)
+queue.save(q)
+return requests.remember(client_key, request, { "canceled" })

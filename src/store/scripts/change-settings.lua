@@ -1,0 +1,58 @@
+#!lua flags=allow-oom
+-- Changes settings and limits while running, for every worker at once. Tenants that a changed limit had parked are put
+-- back in line, in bounded steps: the first by this script, the others by the claims that follow.
+-- Replies {"changed"}, {"again"} if an earlier change is still being carried out (call again), or {"unregistered"}.
+local time = require "time"
+local queue = require "queue"
+local opening = require "opening"
+local settings = require "settings"
+local tenants = require "tenants"
+local waking = require "waking"
+local queue_key = KEYS[1] -- hash: the queue's state
+local ready_high_key = KEYS[2] -- zset: tenant → score
+local ready_normal_key = KEYS[3] -- zset: tenant → score
+local ready_low_key = KEYS[4] -- zset: tenant → score
+local since_high_key = KEYS[5] -- zset: tenant → able to run since
+local since_normal_key = KEYS[6] -- zset: tenant → able to run since
+local since_low_key = KEYS[7] -- zset: tenant → able to run since
+local parked_key = KEYS[8] -- zset: tenant → instant
+local unparking_key = KEYS[9] -- zset: tenants parked under limits that have changed
+local settings_key = KEYS[10] -- hash: what is declared, what was changed
+local idle_key = KEYS[11] -- zset: client → until when it is known to wait
+local now_given = ARGV[1] -- µs; empty: the server's time
+local patch = ARGV[2] -- JSON: values, limits
+
+local AT_ONCE = 200 -- tenants put back in line
+
+local q = opening.open(
+  time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
+  { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key, { idle = idle_key }
+)
+if not q then
+  return { "unregistered" }
+end
+local declared = cjson.decode(redis.call("HGET", settings_key, "declared"))
+local changed = cjson.decode(redis.call("HGET", settings_key, "changed") or "{}")
+changed = settings.merge(changed, cjson.decode(patch))
+local packed = settings.compile(declared, changed)
+local earlier = redis.call("ZRANGE", unparking_key, 0, AT_ONCE - 1)
+for _, name in ipairs(earlier) do
+  tenants.unpark(q, tenants.load(q, name))
+end
+local has_parked = redis.call("EXISTS", parked_key) == 1
+local sleeper = waking.find(q)
+
+redis.call("HSET", settings_key, "changed", cjson.encode(changed))
+redis.call("HSET", queue_key, "settings", packed)
+tenants.save(q)
+queue.save(q)
+if sleeper then
+  waking.wake(q, sleeper)
+end
+if #earlier == AT_ONCE then
+  return { "again" }
+end
+if has_parked then
+  redis.call("RENAME", parked_key, unparking_key)
+end
+return { "changed" }

@@ -1,0 +1,84 @@
+#!lua flags=allow-oom
+-- Changes one tenant's settings, and at once where it stands: weight, base priority, level override, pause, limits.
+-- Replies {"changed"} or {"unregistered"}.
+local time = require "time"
+local queue = require "queue"
+local opening = require "opening"
+local tenants = require "tenants"
+local waking = require "waking"
+local queue_key = KEYS[1] -- hash: the queue's state
+local ready_high_key = KEYS[2] -- zset: tenant → score
+local ready_normal_key = KEYS[3] -- zset: tenant → score
+local ready_low_key = KEYS[4] -- zset: tenant → score
+local since_high_key = KEYS[5] -- zset: tenant → able to run since
+local since_normal_key = KEYS[6] -- zset: tenant → able to run since
+local since_low_key = KEYS[7] -- zset: tenant → able to run since
+local parked_key = KEYS[8] -- zset: tenant → instant
+local unparking_key = KEYS[9] -- zset: tenants parked under limits that have changed
+local paused_key = KEYS[10] -- zset: tenant → paused since
+local idle_key = KEYS[11] -- zset: client → until when it is known to wait
+local now_given = ARGV[1] -- µs; empty: the server's time
+local name = ARGV[2] -- the tenant
+local patch_json = ARGV[3] -- JSON: weight, base, level ("" for none), paused, limits by name
+
+local now = time.now(now_given)
+local q = opening.open(
+  now, queue_key, { ready_high_key, ready_normal_key, ready_low_key },
+  { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key, { idle = idle_key }
+)
+if not q then
+  return { "unregistered" }
+end
+local patch = cjson.decode(patch_json)
+local tenant = tenants.load(q, name)
+
+if patch.weight then
+  tenants.reweigh(q, tenant, patch.weight)
+  tenants.set(tenant, "weight", patch.weight ~= 1 and patch.weight or nil)
+end
+if patch.base then
+  tenants.rebase(q, tenant, patch.base)
+  tenants.set(tenant, "base", patch.base ~= 0 and patch.base or nil)
+end
+if patch.level then
+  tenants.set(tenant, "level", patch.level ~= "" and patch.level or nil)
+end
+if patch.limits then
+  local own = {}
+  for _, rule in ipairs(tenant.fields.limits and cmsgpack.unpack(tenant.fields.limits) or {}) do
+    if not patch.limits[rule.name] then
+      own[#own + 1] = rule
+    end
+  end
+  for _, rule in pairs(patch.limits) do
+    if rule.kind ~= "declared" then
+      own[#own + 1] = rule
+    end
+  end
+  table.sort(own, function(a, b)
+    return a.name < b.name
+  end)
+  tenants.set(tenant, "limits", #own > 0 and cmsgpack.pack(own) or nil)
+end
+if patch.paused == true and not tenant.fields.paused then
+  tenants.set(tenant, "paused", string.format("%.0f", now))
+elseif patch.paused == false then
+  tenants.set(tenant, "paused", nil)
+end
+if patch.limits or patch.paused ~= nil then
+  tenants.unpark(q, tenant)
+end
+tenants.settle(q, tenant)
+local sleeper = waking.find(q)
+
+if patch.paused == true then
+  redis.call("ZADD", paused_key, "NX", now, name)
+elseif patch.paused == false then
+  redis.call("ZREM", paused_key, name)
+end
+tenants.save(q)
+queue.save(q)
+if sleeper then
+  waking.wake(q, sleeper)
+end
+return { "changed" }

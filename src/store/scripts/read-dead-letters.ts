@@ -1,0 +1,41 @@
+import type { QueueKeys } from '../keys.ts'
+import { decodeRecord, type JobRecord } from '../record.ts'
+import type { Redis } from '../redis.ts'
+import { runScript } from '../script.ts'
+import { readDeadLetters as script } from '../scripts.generated.ts'
+
+export interface FoundLetter {
+  readonly jobKey: string
+  readonly diedAt: number
+  readonly reason: string
+  readonly record: JobRecord
+}
+
+/** Newest first. */
+export async function readDeadLetters(
+  redis: Redis,
+  keys: QueueKeys,
+  page: { from: number; count: number },
+): Promise<{ total: number; letters: FoundLetter[] }> {
+  const reply = await runScript(redis, script, keys, page)
+  const [, total, flat] = reply as ['letters', number, string[]]
+  const letters: FoundLetter[] = []
+  for (let at = 0; at < flat.length; at += 2) {
+    const letter = decodeLetter(flat[at] as string, flat[at + 1] as string)
+    if (letter) letters.push(letter)
+  }
+  return { total, letters }
+}
+
+/** `<died at, ms>,<reason>\n<record>` */
+function decodeLetter(jobKey: string, text: string): FoundLetter | undefined {
+  const comma = text.indexOf(',')
+  const end = text.indexOf('\n')
+  if (comma < 0 || end < 0) return undefined
+  return {
+    jobKey,
+    diedAt: Number(text.slice(0, comma)),
+    reason: text.slice(comma + 1, end),
+    record: decodeRecord(text.slice(end + 1)),
+  }
+}

@@ -1,0 +1,40 @@
+#!lua flags=no-writes
+-- What is known of one job. Replies {"found", job, state, due, reason, record} (due in µs or "", record "" when it has
+-- ended) or {"unknown"}.
+local time = require "time"
+local queue = require "queue"
+local ids = require "ids"
+local finding = require "finding"
+local queue_key = KEYS[1] -- hash: the queue's state
+local delayed_key = KEYS[2] -- zset: job → instant
+local aside_key = KEYS[3] -- hash: job → record
+local leases_key = KEYS[4] -- zset: fence:client → when the lease runs out
+local dead_jobs_key = KEYS[5] -- hash: job → reason and record
+local canceled_key = KEYS[6] -- zset: job → when the mark may be forgotten
+local ids_key = KEYS[7] -- hash: period → ids given in it
+local now_given = ARGV[1] -- µs; empty: the server's time
+local job_given = ARGV[2] -- the job's key, or empty
+local tenant_given = ARGV[3] -- for a given id: its tenant
+local digest = ARGV[4] -- for a given id: its digest, or empty
+
+local q = queue.open({
+  prefix = string.sub(queue_key, 1, -6), queue = queue_key, delayed = delayed_key, aside = aside_key,
+  leases = leases_key, dead_jobs = dead_jobs_key, canceled = canceled_key, ids = ids_key,
+}, time.now(now_given))
+if not q then
+  return { "unknown" }
+end
+local job = job_given
+if digest ~= "" then
+  ids.open(q)
+  local place = ids.find(q, digest)
+  if not place then
+    return { "unknown" }
+  end
+  job = place .. ":" .. tenant_given
+end
+local found = finding.find(q, job, digest ~= "")
+if not found then
+  return { "unknown" }
+end
+return { "found", job, found.state, found.due or "", found.reason or "", found.text or "" }

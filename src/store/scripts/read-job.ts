@@ -1,0 +1,45 @@
+import { idDigest, parseJobKey, toToken } from '../names.ts'
+import { decodeRecord, type JobRecord } from '../record.ts'
+import type { Requests } from '../requests.ts'
+import { readJob as script } from '../scripts.generated.ts'
+
+/** How a job is found: by its key, or by its tenant and the digest of the id given to it. */
+export interface JobAddress {
+  readonly jobKey: string
+  readonly tenant: string
+  readonly digest: string
+}
+
+/** A generated id names its place by itself; a given one is known within its tenant. */
+export function addressOf(id: string, tenant: string): JobAddress {
+  return parseJobKey(id)
+    ? { jobKey: id, tenant: '', digest: '' }
+    : { jobKey: '', tenant: toToken(tenant), digest: idDigest(tenant, id) }
+}
+
+export type JobState = 'waiting' | 'delayed' | 'running' | 'succeeded' | 'failed' | 'canceled'
+
+export interface FoundJob {
+  readonly jobKey: string
+  readonly state: JobState
+  /** When a delayed job is due, in ms since 1970. */
+  readonly dueMs: number | undefined
+  /** Why it died. */
+  readonly reason: string
+  /** Undefined once it has ended and nothing of it is kept. */
+  readonly record: JobRecord | undefined
+}
+
+export async function readJob(requests: Requests, address: JobAddress, nowUs = ''): Promise<FoundJob | undefined> {
+  const args = { nowGiven: nowUs, jobGiven: address.jobKey, tenantGiven: address.tenant, digest: address.digest }
+  const reply = await requests.run('read-job', script, () => args)
+  if (reply[0] === 'unknown') return undefined
+  const [, jobKey, state, due, reason, text] = reply as ['found', string, JobState, string, string, string]
+  return {
+    jobKey,
+    state,
+    dueMs: due === '' ? undefined : Number(due) / 1000,
+    reason,
+    record: text === '' ? undefined : decodeRecord(text),
+  }
+}

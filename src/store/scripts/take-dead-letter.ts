@@ -1,0 +1,15 @@
+import type { Requests } from '../requests.ts'
+import { takeDeadLetter as script } from '../scripts.generated.ts'
+
+export async function takeDeadLetter(
+  requests: Requests,
+  take: { jobKey: string; retries: boolean; nowUs?: string },
+): Promise<'retried' | 'discarded' | 'unknown'> {
+  const [word] = await requests.run('take-dead-letter', script, (request) => ({
+    nowGiven: take.nowUs ?? '',
+    request,
+    job: take.jobKey,
+    retries: take.retries ? 1 : 0,
+  }))
+  return word as 'retried' | 'discarded' | 'unknown'
+}
