@@ -34,6 +34,13 @@ export function* interleavedJobs(count: number, tenants: number): Generator<Benc
   }
 }
 
+/** The same, tenant after tenant: all jobs of one, then all of the next. */
+export function* tenantAfterTenant(tenants: number, perTenant: number): Generator<BenchJob> {
+  for (let tenant = 0; tenant < tenants; tenant++) {
+    yield* tenantJobs(`tenant-${tenant}`, perTenant, tenant * perTenant)
+  }
+}
+
 /** Jobs of one tenant, numbered from `from`. */
 export function* tenantJobs(tenant: string, count: number, from = 0): Generator<BenchJob> {
   for (let number = from; number < from + count; number++) yield { tenant, payload: payload(number) }

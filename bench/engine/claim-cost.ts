@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import type { BenchContext, Figures, Measure } from '../measure.ts'
 import { emptyRedis, redisCpuMicros } from '../redis-meter.ts'
 import { sluiceSide } from '../sides/sluice.ts'
-import { Effects, interleavedJobs } from '../workload.ts'
+import { Effects, tenantAfterTenant } from '../workload.ts'
 
 const FEW_TENANTS = 10
 const MANY_TENANTS = 100_000
@@ -22,10 +22,14 @@ export const claimCost: Measure = {
     const claimed = quick ? 30_000 : 200_000
     const perTenant = quick ? 5 : 50
 
-    const few = await claimMicros(redis.path, meter, { tenants: FEW_TENANTS, jobs: claimed * 1.2, claimed })
+    const few = await claimMicros(redis.path, meter, {
+      tenants: FEW_TENANTS,
+      perTenant: (claimed * 1.2) / FEW_TENANTS,
+      claimed,
+    })
     const many = await claimMicros(redis.path, meter, {
       tenants: MANY_TENANTS,
-      jobs: MANY_TENANTS * perTenant,
+      perTenant,
       claimed,
     })
     return {
@@ -41,12 +45,12 @@ export const claimCost: Measure = {
 async function claimMicros(
   path: string,
   meter: Redis,
-  { tenants, jobs, claimed }: { tenants: number; jobs: number; claimed: number },
+  { tenants, perTenant, claimed }: { tenants: number; perTenant: number; claimed: number },
 ): Promise<number> {
   const side = sluiceSide(path, { limits: { tenant: GENEROUS } })
   try {
-    await side.submit(interleavedJobs(jobs, tenants))
-    const effects = new Effects(jobs)
+    await side.submit(tenantAfterTenant(tenants, perTenant))
+    const effects = new Effects(tenants * perTenant)
     let reached: () => void = () => {}
     const enough = new Promise<void>((resolve) => {
       reached = resolve

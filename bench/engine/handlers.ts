@@ -39,7 +39,7 @@ export const handlers: Measure = {
 }
 
 async function cpuWithHandlers({ redis, meter, quick }: BenchContext, concurrency: number) {
-  const seconds = quick ? 3 : 10
+  const seconds = quick ? 2 : 10
   const count = Math.round((concurrency * seconds * 1_000) / MEAN_MS)
   const names = Object.keys(sides) as (keyof typeof sides)[]
   return alternate(names, { rounds: quick ? 1 : 3, warmUps: 0 }, async (name) => {

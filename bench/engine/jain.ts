@@ -1,6 +1,6 @@
 import type { BenchContext, Figures, Measure } from '../measure.ts'
 import { sluiceSide } from '../sides/sluice.ts'
-import { type BenchJob, Effects, jobNumber, seededDurations, sleep, tenantJobs } from '../workload.ts'
+import { Effects, jobNumber, seededDurations, sleep, tenantAfterTenant } from '../workload.ts'
 
 const TENANTS = 50
 const CONCURRENCY = 50
@@ -16,7 +16,7 @@ export const jain: Measure = {
   title: 'Jain index over 50 tenants',
 
   async run({ redis, quick }: BenchContext): Promise<Figures> {
-    const seconds = quick ? 12 : 60
+    const seconds = quick ? 11 : 60
     const perTenant = quick ? JOBS_PER_TENANT.quick : JOBS_PER_TENANT.full
     const side = sluiceSide(redis.path)
     const effects = new Effects(TENANTS * perTenant)
@@ -24,7 +24,7 @@ export const jain: Measure = {
     const durationMs = seededDurations(TENANTS, DURATION_MS)
 
     // Tenant after tenant: first in, first out would serve one at a time.
-    await side.submit(tenantAfterTenant(perTenant))
+    await side.submit(tenantAfterTenant(TENANTS, perTenant))
     const worker = await side.work({ concurrency: CONCURRENCY }, async (payload) => {
       await sleep(durationMs())
       effects.record(payload)
@@ -37,12 +37,6 @@ export const jain: Measure = {
 
     return { jain: worstJain(done), jainJobs: done.length, jainJobsPerSecond: done.length / seconds }
   },
-}
-
-function* tenantAfterTenant(perTenant: number): Generator<BenchJob> {
-  for (let tenant = 0; tenant < TENANTS; tenant++) {
-    yield* tenantJobs(`tenant-${tenant}`, perTenant, tenant * perTenant)
-  }
 }
 
 function worstJain(done: readonly { tenant: number; at: number }[]): number {

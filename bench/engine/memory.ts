@@ -17,7 +17,7 @@ export const memory: Measure = {
   async run({ redis, meter, quick }: BenchContext): Promise<Figures> {
     const count = 200_000
     // The peers take several keys a job, so their bytes a job do not depend on how many there are.
-    const peerCount = quick ? 20_000 : 200_000
+    const peerCount = quick ? 15_000 : 200_000
 
     async function bytesPerJob(open: (path: string) => Side, jobs: Iterable<BenchJob>, of: number): Promise<number> {
       // Once before the count begins: what a side keeps once (scripts, the queue's own record) is no job's.

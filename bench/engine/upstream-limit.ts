@@ -43,7 +43,7 @@ export const upstreamLimit: Measure = {
   title: 'limit as the upstream counts it',
 
   async run({ redis, quick }: BenchContext): Promise<Figures> {
-    const seconds = quick ? 4 : 20
+    const seconds = quick ? 3 : 20
     const upstream: UpstreamProcess = new Child('upstream-recorder.ts')
     const workers: WorkerProcess[] = Array.from({ length: 4 }, () => new Child('limited-worker.ts'))
     try {
