@@ -18,7 +18,7 @@ describe('a worker that is stopped past its lease and resumed', () => {
     const heir = await scenario.worker({ mode: 'claim', concurrency: 5 })
     await heir.ended(5)
     await scenario.drained()
-    const before = await scenario.queue.counts()
+    const before = await scenario.counts()
     zombie.resume()
     fault.end()
     await zombie.ended(5)
@@ -27,7 +27,7 @@ describe('a worker that is stopped past its lease and resumed', () => {
     await expect.poll(() => answers().length).toBe(5)
 
     expect(answers().map((event) => event.kind === 'outcome' && event.answer)).toEqual(Array(5).fill('stale'))
-    expect(await scenario.queue.counts()).toEqual(before)
+    expect(await scenario.counts()).toEqual(before)
     await scenario.expectPromisesKept()
   })
 

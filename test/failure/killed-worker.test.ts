@@ -20,7 +20,7 @@ describe('a worker that is killed −9', () => {
 
     expect(now() - killedAt).toBeLessThan(16_000)
     expect(again.sort()).toEqual(lost.sort())
-    await scenario.expectPromisesKept()
+    await scenario.expectPromisesKept({ livenessMs: 16_000 })
   })
 
   it('loses nothing and repeats only what it held, whenever it is killed', async () => {

@@ -30,8 +30,8 @@ export interface ProducerSettings {
 export interface ProducerResult {
   accepted: number
   duplicates: number
-  /** Submits whose answer was not heard. */
-  unheard: number
+  /** What was thrown by submits whose answer was not heard. */
+  unheard: string[]
   /** The names of all jobs it asked to store. */
   names: string[]
 }
@@ -40,7 +40,7 @@ const settings = JSON.parse(process.argv[2] ?? '') as ProducerSettings
 const history = settings.historyFolder ? new HistoryRecorder(settings.historyFolder, settings.name) : undefined
 const sluice = new Sluice({ redis: settings.redis })
 const queue = sluice.queue(settings.queue, settings.options)
-const result: ProducerResult = { accepted: 0, duplicates: 0, unheard: 0, names: [] }
+const result: ProducerResult = { accepted: 0, duplicates: 0, unheard: [], names: [] }
 let calls = 0
 
 interface Named {
@@ -62,9 +62,9 @@ async function submit(chunk: readonly Named[]): Promise<boolean> {
     result.accepted += accepted
     result.duplicates += duplicates
     return true
-  } catch {
+  } catch (error) {
     history?.record({ kind: 'submit', phase: 'unknown', call })
-    result.unheard++
+    result.unheard.push(String(error))
     return false
   }
 }

@@ -65,6 +65,9 @@ process.on('message', (question: UpstreamQuestion) => {
     case 'report':
       process.send?.(report(question))
       break
+    case 'total':
+      process.send?.(arrivals.length)
+      break
     case 'arrivals':
       process.send?.(arrivals)
       break

@@ -28,6 +28,7 @@ export interface UpstreamReport {
 export type UpstreamQuestion =
   | { ask: 'report'; permits: number; windowMs: number }
   | { ask: 'arrivals' }
+  | { ask: 'total' }
   | { ask: 'forget' }
 
 /** The upstream recorder's process, as a test sees it. */
@@ -51,6 +52,11 @@ export class Upstream {
   /** What arrived so far, held against a limit of `permits` per `windowMs`. */
   async report(limit: { permits: number; windowMs: number }): Promise<UpstreamReport> {
     return this.#ask({ ask: 'report', ...limit })
+  }
+
+  /** How many have arrived so far: cheap to ask while it is measured. */
+  async total(): Promise<number> {
+    return this.#ask({ ask: 'total' })
   }
 
   async arrivals(): Promise<Arrival[]> {
