@@ -95,14 +95,14 @@ export class ClaimHandle implements ClaimedJob {
   }
 
   async #finish(finish: Finish): Promise<void> {
-    const { fence, key, standing } = this.#job
+    const { fence, key: jobKey, tenantToken: tenant, standing } = this.#job
     const reply = await finishAndClaim(this.#requests, {
       wanted: 0,
       levels: '',
       leaseMs: this.#leaseMs,
       idleForMs: 0,
       hasSuspect: false,
-      finished: [{ fence, jobKey: key, standing, finish }],
+      finished: [{ fence, jobKey, tenant, standing, finish }],
     })
     if (reply.stale.length > 0) throw this.#lost()
   }

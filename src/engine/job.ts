@@ -26,6 +26,7 @@ export class LeasedJob implements Job {
   readonly level: Level
   readonly lane: string
   readonly tenant: string
+  readonly tenantToken: string
   #payload: unknown
   #isParsed = false
 
@@ -41,7 +42,8 @@ export class LeasedJob implements Job {
     const lane = key.slice(levelEnd + 1, laneEnd)
     this.level = key.slice(0, levelEnd) as Level
     this.lane = fromToken(lane.startsWith('!') ? lane.slice(1) : lane)
-    this.tenant = fromToken(key.slice(tenantStart))
+    this.tenantToken = key.slice(tenantStart)
+    this.tenant = fromToken(this.tenantToken)
   }
 
   get id(): string {

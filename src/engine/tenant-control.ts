@@ -18,23 +18,8 @@ export interface TenantSettings {
 }
 
 /** A tenant as it stands. */
-export interface TenantView {
+export interface TenantView extends FoundTenant {
   readonly tenant: string
-  readonly state: 'ready' | 'parked' | 'paused' | 'idle'
-  /** The limit that parked it. */
-  readonly parkedBy: string | undefined
-  /** Until when; Infinity: until one of its jobs ends. In ms since 1970. */
-  readonly parkedUntil: number | undefined
-  readonly waiting: number
-  readonly delayed: number
-  readonly running: number
-  readonly weight: number
-  readonly basePriority: number
-  readonly levelOverride: Level | undefined
-  /** The fairness audit: what it was entitled to while it could run, and what it was given, by level. */
-  readonly fairness: Readonly<Record<Level, { readonly entitled: number; readonly received: number }>>
-  /** The longest it has waited for a turn while it could run. */
-  readonly longestWaitMs: number
 }
 
 const rules = {
@@ -90,35 +75,6 @@ export class TenantControl {
   }
 
   async view(): Promise<TenantView> {
-    return toView(this.name, await readTenant(this.#requests, this.#token))
-  }
-}
-
-function toView(tenant: string, { fields, parkedUntilMs, virtual }: FoundTenant): TenantView {
-  const count = (name: string) => Number(fields[name] ?? 0)
-  const weight = Number(fields.weight ?? 1)
-  const hasWork = levels.some((level) => count(`lanes:${level}`) > 0)
-  const isReady = hasWork && fields.paused === undefined && fields.parked === undefined
-  const fairness = Object.fromEntries(
-    levels.map((level) => {
-      const isInLine = isReady && (fields.level ?? (count(`lanes:${level}`) > 0 ? level : '')) === level
-      const since = Number(fields[`virtual:${level}`] ?? virtual[level])
-      const booked = count(`entitled:${level}`) + (isInLine ? weight * (virtual[level] - since) : 0)
-      return [level, { entitled: booked, received: count(`received:${level}`) }]
-    }),
-  ) as TenantView['fairness']
-  return {
-    tenant,
-    state: fields.paused !== undefined ? 'paused' : fields.parked !== undefined ? 'parked' : hasWork ? 'ready' : 'idle',
-    parkedBy: fields.parked,
-    parkedUntil: parkedUntilMs,
-    waiting: count('waiting'),
-    delayed: count('delayed'),
-    running: count('running'),
-    weight,
-    basePriority: count('base'),
-    levelOverride: fields.level as Level | undefined,
-    fairness,
-    longestWaitMs: count('longest_wait') / 1000,
+    return { tenant: this.name, ...(await readTenant(this.#requests, this.#token)) }
   }
 }

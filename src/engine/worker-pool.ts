@@ -53,6 +53,8 @@ export class WorkerPool implements Sleeper {
   readonly #processors = new Map<string, Processor>()
   readonly #runs = new Map<string, JobRun>()
   readonly #unknownTypes = new Set<string>()
+  /** Jobs of each claim that Redis has not been told of. */
+  readonly #untold = new Map<string, number>()
   #concurrency = 0
   #levels = ''
   #state: 'open' | 'closing' | 'closed' = 'open'
@@ -196,7 +198,21 @@ export class WorkerPool implements Sleeper {
       idleForMs: IDLE_FOR_MS,
       hasSuspect: this.#suspects > 0,
       finished,
+      untold: this.#takeUntold(finished),
     }
+  }
+
+  /** How many jobs of each of these claims were untold until now; from now on these are told. */
+  #takeUntold(finished: readonly FinishedJob[]): ReadonlyMap<string, number> {
+    const before = new Map<string, number>()
+    for (const { fence } of finished) {
+      const untold = this.#untold.get(fence)
+      if (untold === undefined) continue
+      if (!before.has(fence)) before.set(fence, untold)
+      if (untold > 1) this.#untold.set(fence, untold - 1)
+      else this.#untold.delete(fence)
+    }
+    return before
   }
 
   /** One round trip: what finished, and the next claim. */
@@ -239,6 +255,7 @@ export class WorkerPool implements Sleeper {
     const jobs = reply.jobs.length === 0 ? [] : decodeJobs(reply.fence, reply.jobs)
     if (jobs.length > 0) {
       this.#leases.hold(reply.fence, jobs.length)
+      this.#untold.set(reply.fence, jobs.length)
       const freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
       for (const job of jobs) this.#start(job, freshUntil)
     }
@@ -305,7 +322,8 @@ export class WorkerPool implements Sleeper {
 
   #tell(job: LeasedJob, finish: Finish): void {
     this.#leases.drop(job.fence)
-    this.#finished.push({ fence: job.fence, jobKey: job.key, standing: job.standing, finish })
+    const { fence, key: jobKey, tenantToken: tenant, standing } = job
+    this.#finished.push({ fence, jobKey, tenant, standing, finish })
     this.#flushSoon()
   }
 

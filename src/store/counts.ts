@@ -1,11 +1,11 @@
 import type { QueueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
 
+/** What is pending stands among the packed numbers of the queue's state, at these places (lua/queue.lua). */
+const places = { waiting: 5, delayed: 6, running: 7 } as const
+
 /** Kept by the transitions themselves, so that reading them costs the same at any size. */
 const fields = {
-  waiting: 'waiting',
-  delayed: 'delayed',
-  running: 'running',
   submitted: 'submitted',
   succeeded: 'succeeded',
   /** Jobs that became dead letters. */
@@ -25,11 +25,14 @@ const fields = {
   deadLettersDiscarded: 'discarded',
 } as const
 
-export type QueueCounts = Readonly<Record<keyof typeof fields, number>>
+export type QueueCounts = Readonly<Record<keyof typeof places | keyof typeof fields, number>>
 
 export async function readCounts(redis: Redis, keys: QueueKeys): Promise<QueueCounts> {
-  const values = (await redis.callWith('HMGET', [keys.queue, ...Object.values(fields)])) as (string | null)[]
+  const reply = (await redis.callWith('HMGET', [keys.queue, 'state', ...Object.values(fields)])) as (string | null)[]
+  const [state, ...values] = reply
+  const numbers = (state ?? '').split(' ')
   const counts: Record<string, number> = {}
+  for (const [name, place] of Object.entries(places)) counts[name] = Number(numbers[place] ?? 0)
   Object.keys(fields).forEach((name, at) => {
     counts[name] = Number(values[at] ?? 0)
   })

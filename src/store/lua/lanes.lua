@@ -1,6 +1,6 @@
 -- Lanes: the lines of one tenant on one level. Fresh jobs stand in the lane's list with contiguous sequences, so that a
--- job's place follows from its number; what came back (due, stalled, returned) stands in the lane's front list by key, its
--- record aside, and goes first. Lanes with work take turns: one is current, the others wait in the ring.
+-- job's place follows from its number; what came back (due, stalled, returned) stands in the lane's front list by key,
+-- its record aside, and goes first. Lanes with work take turns: one is current, the others wait in the ring.
 local queue = require "queue"
 local tenants = require "tenants"
 local places = require "places"
@@ -18,7 +18,7 @@ local function line_of(q, tenant, level)
     line = {
       level = level,
       lane = tenant.fields["lane:" .. level],
-      lanes = tenants.lanes_at(tenant, level),
+      lanes = tenant.lanes[level],
       ring_key = q.keys.prefix .. "ring:" .. level .. ":" .. tenant.name,
       buffer = {}, at = 1, consumed = 0, tail = {},
     }
@@ -45,6 +45,7 @@ local function note_line(tenant, line)
   line.changed = true
   tenants.set(tenant, "lane:" .. line.level, line.lane)
   tenants.set(tenant, "lanes:" .. line.level, line.lanes > 0 and line.lanes or nil)
+  tenant.lanes[line.level] = line.lanes
 end
 
 local function join_turns(q, tenant, level, token)
@@ -294,7 +295,7 @@ local function save_lane(q, tenant, lane)
   tenant.front = tenant.front - lane.front_taken + #lane.returned + #lane.due
   if lane.token == DEFAULT then
     if lane.next ~= lane.was_next then
-      tenants.set(tenant, "seq:" .. lane.level, string.format("%.0f", lane.next))
+      tenants.set(tenant, "seq:" .. lane.level, string.format("%d", lane.next))
     end
     return
   end
@@ -308,7 +309,7 @@ local function save_lane(q, tenant, lane)
     return
   end
   if lane.next ~= lane.was_next then
-    redis.call("HSET", lane.lanes_key, id, string.format("%.0f", lane.next))
+    redis.call("HSET", lane.lanes_key, id, string.format("%d", lane.next))
   end
   if lane.busy ~= lane.was_busy then
     if lane.busy then

@@ -74,6 +74,7 @@ function limits.open(q)
   if #fields == 0 then
     return
   end
+  opened.has_buckets = true
   local values = redis.call("HMGET", q.keys.limits, unpack(fields))
   for i, target in ipairs(targets) do
     local rule, scope = target.rule, target.scope
@@ -116,9 +117,15 @@ function limits.tenant_rules(q, tenant)
   return rules
 end
 
+local NONE = {}
+
 function limits.of_tenant(q, tenant)
   if tenant.limits then
     return tenant.limits
+  end
+  if #q.limits.tenant == 0 and not tenant.fields.limits then
+    tenant.limits = NONE
+    return NONE
   end
   local states = {}
   for i, rule in ipairs(limits.tenant_rules(q, tenant)) do
@@ -191,6 +198,9 @@ end
 
 -- Grants are charged to every bucket. Concurrency needs no charge: its slots are the leases.
 local function each_bucket(q, tenant, level, visit)
+  if not q.limits.has_buckets and not tenant.fields.limits then
+    return
+  end
   for _, scope in ipairs({ "queue", level }) do
     for _, state in ipairs(q.limits[scope]) do
       if not state.holder then
@@ -223,13 +233,17 @@ local function roll(state, now)
   state.since, state.granted, state.stale = now, 0, 0
 end
 
+-- Answers the narrowest jitter of all that were charged, nil without a bucket: how long the grant keeps.
 function limits.charge(q, tenant, level, permits, fence)
+  local narrowest
   each_bucket(q, tenant, level, function(state, jitter)
     bucket.charge(state, permits, fence)
+    narrowest = min(narrowest or state.jitter, state.jitter)
     roll(jitter, q.now)
     jitter.granted = jitter.granted + permits
     jitter.changed = true
   end)
+  return narrowest
 end
 
 function limits.refund(q, tenant, level, fence, is_stale)
@@ -241,15 +255,6 @@ function limits.refund(q, tenant, level, fence, is_stale)
       jitter.changed = true
     end
   end)
-end
-
--- The narrowest jitter a grant for this tenant stands under, nil without a bucket: how long a grant keeps.
-function limits.narrowest_jitter(q, tenant, level)
-  local narrowest
-  each_bucket(q, tenant, level, function(state)
-    narrowest = min(narrowest or state.jitter, state.jitter)
-  end)
-  return narrowest
 end
 
 function limits.save(q)

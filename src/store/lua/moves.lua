@@ -45,7 +45,6 @@ end
 
 -- The job has ended, one way or another.
 function moves.ended(q, tenant, level, lane, job)
-  tenant.done = tenant.done + 1
   if places.is_ordered(lane) then
     lanes.release(q, tenant, level, lane, job)
     tenants.settle(q, tenant)

@@ -5,7 +5,7 @@ local places = {}
 local format, match = string.format, string.match
 
 function places.key(level, lane, sequence, tenant)
-  return format("%s:%s:%.0f:%s", level, lane, sequence, tenant)
+  return format("%s:%s:%d:%s", level, lane, sequence, tenant)
 end
 
 -- level, lane, sequence, tenant

@@ -1,35 +1,61 @@
--- The queue's own state: one hash, read once, changed in memory, written once at the end of a script.
+-- The queue's own state: a few fields of one hash, read once, changed in memory, written once at the end of a script.
+-- The numbers scripts decide by are packed into one field: a field each would cost more than all the rest of a claim.
 local queue = {}
 
 local LEVELS = { "high", "normal", "low" }
 queue.LEVELS = LEVELS
 
--- Numbers that scripts decide by. Plain statistics are only ever added to (see queue.count).
+-- In the order in which they are packed. Virtual time counts millionths of a job per tenant of weight 1, weights are in
+-- thousandths.
 local NUMBERS = {
   "clock", "fence", "turns", "restarts", "restarted_at", "waiting", "delayed", "running",
   "running:high", "running:normal", "running:low",
   "virtual:high", "virtual:normal", "virtual:low", "weights:high", "weights:normal", "weights:low",
+}
+-- Rarely set, so packed apart.
+local PAUSES = {
   "paused", "paused:high", "paused:normal", "paused:low", "resumed", "resumed:high", "resumed:normal", "resumed:low",
 }
 
-local FIELDS = { "settings", "server" }
-for _, name in ipairs(NUMBERS) do
-  FIELDS[#FIELDS + 1] = name
+local function pattern_of(names)
+  return "^(%d+)" .. string.rep(" (%d+)", #names - 1) .. "$"
+end
+
+local function format_of(names)
+  return "%d" .. string.rep(" %d", #names - 1)
+end
+
+local function unpack_into(q, names, packed)
+  if packed then
+    local values = { string.match(packed, pattern_of(names)) }
+    for i = 1, #names do
+      q[names[i]] = tonumber(values[i])
+    end
+  else
+    for i = 1, #names do
+      q[names[i]] = 0
+    end
+  end
+end
+
+local function pack(q, names)
+  local values = {}
+  for i = 1, #names do
+    values[i] = q[names[i]]
+  end
+  return string.format(format_of(names), unpack(values))
 end
 
 -- nil when the queue is not registered: the store is new, or was emptied.
 function queue.open(keys, now)
-  local values = redis.call("HMGET", keys.queue, unpack(FIELDS))
+  local values = redis.call("HMGET", keys.queue, "settings", "server", "state", "pauses")
   if not values[1] then
     return nil
   end
-  local settings = cmsgpack.unpack(values[1])
-  local q = { keys = keys, now = now, settings = settings, server = values[2], stored = {}, counts = {} }
-  for i = 1, #NUMBERS do
-    local number = tonumber(values[i + 2]) or 0
-    q[NUMBERS[i]] = number
-    q.stored[NUMBERS[i]] = number
-  end
+  local q = { keys = keys, now = now, settings = cmsgpack.unpack(values[1]), server = values[2], counts = {} }
+  q.stored_state, q.stored_pauses = values[3], values[4]
+  unpack_into(q, NUMBERS, values[3])
+  unpack_into(q, PAUSES, values[4])
   return q
 end
 
@@ -71,12 +97,13 @@ end
 
 function queue.save(q)
   local changes = {}
-  for i = 1, #NUMBERS do
-    local name = NUMBERS[i]
-    if q[name] ~= q.stored[name] then
-      changes[#changes + 1] = name
-      changes[#changes + 1] = q[name]
-    end
+  local state = pack(q, NUMBERS)
+  if state ~= q.stored_state then
+    changes[1], changes[2] = "state", state
+  end
+  if q.pauses_changed then
+    changes[#changes + 1] = "pauses"
+    changes[#changes + 1] = pack(q, PAUSES)
   end
   if q.server_changed then
     changes[#changes + 1] = "server"

@@ -1,17 +1,20 @@
 -- Tenants, and where they stand: in line on a level (ready), parked until an instant, paused, or with nothing to do.
--- A tenant's hash is read once, changed in memory and written once, when the script has read all it needs.
+-- A tenant's hash is read once, changed in memory and written once, when the script has read all it needs. What changes
+-- with every turn is packed: `state` has the counts, `turn:<level>` how the tenant fares there.
 local queue = require "queue"
 local time = require "time"
 local bucket = require "bucket"
 
 local tenants = {}
 
--- Field names by level, made once.
-local LANES = { high = "lanes:high", normal = "lanes:normal", low = "lanes:low" }
-local USED = { high = "used:high", normal = "used:normal", low = "used:low" }
-
 local LEVELS = queue.LEVELS
-local COUNTS = { "waiting", "delayed", "running", "total", "done", "front", "marks" }
+
+-- Field names by level, made once.
+local function by_level(prefix)
+  return { high = prefix .. "high", normal = prefix .. "normal", low = prefix .. "low" }
+end
+local TURN, SCORE = by_level("turn:"), by_level("score:")
+local VIRTUAL, WEIGHTS = by_level("virtual:"), by_level("weights:")
 
 -- A nil value removes the field.
 function tenants.set(tenant, field, value)
@@ -22,47 +25,30 @@ function tenants.set(tenant, field, value)
   tenant.changes[field] = value
 end
 
-function tenants.lanes_at(tenant, level)
-  return tonumber(tenant.fields[LANES[level]]) or 0
-end
-
 -- Where the lines of a level stand: there, or where the tenant's override puts them all.
-function tenants.standing(tenant, level)
-  return tenant.fields.level or level
-end
-
 function tenants.has_work(tenant, standing)
-  if not tenant.fields.level then
-    return tenants.lanes_at(tenant, standing) > 0
+  local override, lanes = tenant.fields.level, tenant.lanes
+  if not override then
+    return lanes[standing] > 0
   end
-  if tenant.fields.level ~= standing then
-    return false
-  end
-  for i = 1, 3 do
-    if tenants.lanes_at(tenant, LEVELS[i]) > 0 then
-      return true
-    end
-  end
-  return false
+  return override == standing and lanes.high + lanes.normal + lanes.low > 0
 end
 
 local function is_free(tenant)
   return not tenant.fields.paused and not tenant.fields.parked
 end
 
--- Where the tenant stood before this script: it must be known before anything of it changes.
-local function open_stands(tenant)
-  local free = is_free(tenant)
-  for i = 1, 3 do
-    local standing = LEVELS[i]
-    local present = free and tenants.has_work(tenant, standing)
-    tenant.stands[standing] =
-      { present = present, was_present = present, used = tonumber(tenant.fields[USED[standing]]) or 0 }
+-- What its turns on a level came to: cost used of the one under way (thousandths), jobs received, what it was entitled
+-- to (millionths of a job) until it last entered the line, and the virtual time of that.
+local function open_stand(tenant, standing, present)
+  local stand = { present = present, was_present = present, used = 0, received = 0, entitled = 0, virtual = 0 }
+  local turn = tenant.fields[TURN[standing]]
+  if turn then
+    local used, received, entitled, virtual = string.match(turn, "^(%d+) (%d+) (%d+) (%d+)$")
+    stand.used, stand.received = tonumber(used), tonumber(received)
+    stand.entitled, stand.virtual = tonumber(entitled), tonumber(virtual)
   end
-end
-
-function tenants.stand(tenant, standing)
-  return tenant.stands[standing]
+  return stand
 end
 
 function tenants.load(q, name)
@@ -81,28 +67,45 @@ function tenants.load(q, name)
   for i = 1, #flat, 2 do
     fields[flat[i]] = flat[i + 1]
   end
-  tenant = { name = name, key = key, fields = fields, changes = {}, stands = {}, lines = {}, opened = {} }
-  for i = 1, #COUNTS do
-    tenant[COUNTS[i]] = tonumber(fields[COUNTS[i]]) or 0
+  tenant = { name = name, key = key, fields = fields, changes = {}, lines = {}, opened = {} }
+  local waiting, delayed, running, total, front, marks
+  if fields.state then
+    waiting, delayed, running, total, front, marks =
+      string.match(fields.state, "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$")
   end
-  tenant.weight = tonumber(fields.weight) or 1
-  tenant.base = tonumber(fields.base) or 0
+  tenant.waiting, tenant.delayed = tonumber(waiting or 0), tonumber(delayed or 0)
+  tenant.running, tenant.total = tonumber(running or 0), tonumber(total or 0)
+  tenant.front, tenant.marks = tonumber(front or 0), tonumber(marks or 0)
+  tenant.lanes = {
+    high = tonumber(fields["lanes:high"] or 0),
+    normal = tonumber(fields["lanes:normal"] or 0),
+    low = tonumber(fields["lanes:low"] or 0),
+  }
+  tenant.weight = tonumber(fields.weight or 1)
+  tenant.base = tonumber(fields.base or 0)
   tenant.was_idle = fields.idle ~= nil
-  open_stands(tenant)
+  local free = is_free(tenant)
+  tenant.stands = {
+    high = open_stand(tenant, "high", free and tenants.has_work(tenant, "high")),
+    normal = open_stand(tenant, "normal", free and tenants.has_work(tenant, "normal")),
+    low = open_stand(tenant, "low", free and tenants.has_work(tenant, "low")),
+  }
   loaded[name] = tenant
   loaded.list[#loaded.list + 1] = tenant
   return tenant
 end
 
--- In microseconds: the clock, the head start or handicap, and the progress term within its bounds.
+-- In microseconds: the clock, the head start or handicap, and the progress term within its bounds. What has been done
+-- is what was submitted and is no longer pending, since the tenant last had nothing to do.
 function tenants.new_score(q, tenant)
-  local settings = q.settings
-  local progress = 0
-  if settings.alpha ~= 0 then
-    progress = settings.alpha * 1000 * tenant.done / math.max(1, tenant.total - tenant.done)
-    progress = math.max(-settings.max_progress, math.min(settings.max_progress, progress))
+  local alpha, progress = q.settings.alpha, 0
+  if alpha ~= 0 then
+    local remaining = tenant.waiting + tenant.delayed + tenant.running
+    local most = q.settings.max_progress
+    progress = alpha * 1000 * math.max(0, tenant.total - remaining) / math.max(1, remaining)
+    progress = math.floor(math.max(-most, math.min(most, progress)))
   end
-  return queue.tick(q) + tenant.base * 1000 + math.floor(progress)
+  return queue.tick(q) + tenant.base * 1000 + progress
 end
 
 function tenants.set_score(stand, score)
@@ -110,33 +113,47 @@ function tenants.set_score(stand, score)
   stand.score_changed = true
 end
 
-local function enter(q, tenant, standing)
-  local stand = tenants.stand(tenant, standing)
-  if stand.present then
-    return
-  end
-  stand.present = true
-  local kept = tenant.fields["score:" .. standing]
-  tenants.set_score(stand, kept and tonumber(kept) or tenants.new_score(q, tenant))
-  if kept then
-    tenants.set(tenant, "score:" .. standing, nil)
-  end
-  stand.since = q.now
-  q["weights:" .. standing] = q["weights:" .. standing] + tenant.weight
-  tenants.set(tenant, "virtual:" .. standing, q["virtual:" .. standing])
+local function thousandths(weight)
+  return math.floor(weight * 1000 + 0.5)
 end
 
-local function leave(q, tenant, standing)
-  local stand = tenants.stand(tenant, standing)
-  if not stand.present then
-    return
+local function enter(q, tenant, standing, stand)
+  stand.present, stand.changed = true, true
+  local kept = tenant.fields[SCORE[standing]]
+  tenants.set_score(stand, kept and tonumber(kept) or tenants.new_score(q, tenant))
+  if kept then
+    tenants.set(tenant, SCORE[standing], nil)
   end
-  stand.present = false
-  local weights, virtual = "weights:" .. standing, "virtual:" .. standing
-  q[weights] = math.max(0, q[weights] - tenant.weight)
-  local entitled = "entitled:" .. standing
-  local since = tonumber(tenant.fields[virtual]) or q[virtual]
-  tenants.set(tenant, entitled, (tonumber(tenant.fields[entitled]) or 0) + tenant.weight * (q[virtual] - since))
+  stand.since = q.now
+  q[WEIGHTS[standing]] = q[WEIGHTS[standing]] + thousandths(tenant.weight)
+  stand.virtual = q[VIRTUAL[standing]]
+end
+
+-- Books what the tenant was entitled to since it entered the line.
+local function book(q, tenant, standing, stand)
+  local virtual = q[VIRTUAL[standing]]
+  stand.entitled = stand.entitled + math.floor(tenant.weight * (virtual - stand.virtual))
+  stand.virtual, stand.changed = virtual, true
+end
+
+local function leave(q, tenant, standing, stand, keeps_score)
+  if stand.present then
+    if keeps_score then
+      local score = stand.score or tonumber(redis.call("ZSCORE", q.keys.ready[standing], tenant.name))
+      tenants.set(tenant, SCORE[standing], string.format("%.0f", score))
+    end
+    stand.present = false
+    q[WEIGHTS[standing]] = math.max(0, q[WEIGHTS[standing]] - thousandths(tenant.weight))
+    book(q, tenant, standing, stand)
+  end
+  if not keeps_score then
+    if stand.used ~= 0 then
+      stand.used, stand.changed = 0, true
+    end
+    if tenant.fields[SCORE[standing]] then
+      tenants.set(tenant, SCORE[standing], nil)
+    end
+  end
 end
 
 -- Puts the tenant where it belongs after its work, pause, override or parking changed: in line on each level where it
@@ -145,22 +162,14 @@ function tenants.settle(q, tenant)
   local free = is_free(tenant)
   for i = 1, 3 do
     local standing = LEVELS[i]
+    local stand = tenant.stands[standing]
     local has_work = tenants.has_work(tenant, standing)
     if free and has_work then
-      enter(q, tenant, standing)
-    else
-      local stand = tenants.stand(tenant, standing)
-      if stand.present and has_work then
-        local score = stand.score or tonumber(redis.call("ZSCORE", q.keys.ready[standing], tenant.name))
-        tenants.set(tenant, "score:" .. standing, string.format("%.0f", score))
+      if not stand.present then
+        enter(q, tenant, standing, stand)
       end
-      leave(q, tenant, standing)
-      if not has_work then
-        stand.used = 0
-        if tenant.fields["score:" .. standing] then
-          tenants.set(tenant, "score:" .. standing, nil)
-        end
-      end
+    elseif stand.present or not has_work then
+      leave(q, tenant, standing, stand, has_work)
     end
   end
 end
@@ -187,12 +196,11 @@ end
 function tenants.reweigh(q, tenant, weight)
   for i = 1, 3 do
     local standing = LEVELS[i]
-    if tenants.stand(tenant, standing).present then
-      local virtual, entitled = "virtual:" .. standing, "entitled:" .. standing
-      local since = tonumber(tenant.fields[virtual]) or q[virtual]
-      tenants.set(tenant, entitled, (tonumber(tenant.fields[entitled]) or 0) + tenant.weight * (q[virtual] - since))
-      tenants.set(tenant, virtual, q[virtual])
-      q["weights:" .. standing] = math.max(0, q["weights:" .. standing] + weight - tenant.weight)
+    local stand = tenant.stands[standing]
+    if stand.present then
+      book(q, tenant, standing, stand)
+      local weights = q[WEIGHTS[standing]] + thousandths(weight) - thousandths(tenant.weight)
+      q[WEIGHTS[standing]] = math.max(0, weights)
     end
   end
   tenant.weight = weight
@@ -203,25 +211,30 @@ function tenants.rebase(q, tenant, base)
   local difference = (base - tenant.base) * 1000
   for i = 1, 3 do
     local standing = LEVELS[i]
-    local stand, kept = tenants.stand(tenant, standing), tenant.fields["score:" .. standing]
+    local stand, kept = tenant.stands[standing], tenant.fields[SCORE[standing]]
     if stand.present then
       local score = stand.score or tonumber(redis.call("ZSCORE", q.keys.ready[standing], tenant.name))
       tenants.set_score(stand, score + difference)
     elseif kept then
-      tenants.set(tenant, "score:" .. standing, string.format("%.0f", tonumber(kept) + difference))
+      tenants.set(tenant, SCORE[standing], string.format("%.0f", tonumber(kept) + difference))
     end
   end
   tenant.base = base
 end
 
--- A slot of a concurrency limit is free again: a tenant that waited for no instant is back in line.
-function tenants.freed(q, tenant)
+-- Jobs of the tenant no longer run: a slot of a concurrency limit is free, and a tenant that waited for one, not for an
+-- instant, is back in line.
+function tenants.no_longer_runs(q, tenant, standing, count)
+  tenant.running = tenant.running - count
+  q.running = q.running - count
+  local running = "running:" .. standing
+  q[running] = q[running] - count
   if tenant.fields.parked and tonumber(redis.call("ZSCORE", q.keys.parked, tenant.name)) == time.NEVER then
     tenants.unpark(q, tenant)
   end
 end
 
-function tenants.is_idle(tenant)
+local function is_idle(tenant)
   return tenant.waiting == 0 and tenant.delayed == 0 and tenant.running == 0 and tenant.marks == 0
 end
 
@@ -231,52 +244,53 @@ local function has_settings(tenant)
 end
 
 local function collect_stands(tenant, out)
-  for standing, stand in pairs(tenant.stands) do
-    local sets = out[standing]
+  for i = 1, 3 do
+    local standing = LEVELS[i]
+    local stand, sets = tenant.stands[standing], out[standing]
     if stand.present then
       if not stand.was_present or stand.score_changed then
         local scores = sets.ready
-        scores[#scores + 1] = stand.score
+        scores[#scores + 1] = string.format("%d", stand.score)
         scores[#scores + 1] = tenant.name
       end
       if stand.since then
         local since = sets.since
-        since[#since + 1] = stand.since
+        since[#since + 1] = string.format("%d", stand.since)
         since[#since + 1] = tenant.name
-        tenants.set(tenant, "since:" .. standing, string.format("%.0f", stand.since))
       end
     elseif stand.was_present then
       sets.gone[#sets.gone + 1] = tenant.name
     end
-    local used = tonumber(tenant.fields[USED[standing]]) or 0
-    if used ~= stand.used then
-      tenants.set(tenant, USED[standing], stand.used ~= 0 and stand.used or nil)
+    if stand.changed then
+      local turn = string.format("%d %d %d %d", stand.used, stand.received, stand.entitled, stand.virtual)
+      tenants.set(tenant, TURN[standing], turn)
     end
   end
 end
 
 local function write_fields(q, tenant)
-  for i = 1, #COUNTS do
-    local name = COUNTS[i]
-    if tenant[name] ~= (tonumber(tenant.fields[name]) or 0) then
-      tenants.set(tenant, name, tenant[name] ~= 0 and tenant[name] or nil)
-    end
-  end
   local keep = q.settings.keep_ids
-  for _, state in ipairs(tenant.limits or {}) do
-    if state.changed then
-      tenants.set(tenant, "bucket:" .. state.rule.name, bucket.stored(state, q))
-    end
-    if not state.holder then
-      keep = math.max(keep, state.tat - q.now)
+  if tenant.limits then
+    for _, state in ipairs(tenant.limits) do
+      if state.changed then
+        tenants.set(tenant, "bucket:" .. state.rule.name, bucket.stored(state, q))
+      end
+      if not state.holder then
+        keep = math.max(keep, state.tat - q.now)
+      end
     end
   end
-  local is_idle = tenants.is_idle(tenant)
-  if is_idle and (tenant.total > 0 or tenant.done > 0) then
-    tenants.set(tenant, "total", nil)
-    tenants.set(tenant, "done", nil)
+  local idle = is_idle(tenant)
+  if idle then
+    tenant.total = 0
   end
-  local expires = is_idle and not has_settings(tenant)
+  local state = string.format(
+    "%d %d %d %d %d %d", tenant.waiting, tenant.delayed, tenant.running, tenant.total, tenant.front, tenant.marks
+  )
+  if state ~= tenant.fields.state then
+    tenants.set(tenant, "state", state)
+  end
+  local expires = idle and not has_settings(tenant)
   if expires and not tenant.was_idle then
     tenants.set(tenant, "idle", "1")
   elseif not expires and tenant.was_idle then
@@ -317,7 +331,7 @@ function tenants.save(q)
   for _, tenant in ipairs(q.tenants.list) do
     collect_stands(tenant, out)
     if tenant.parked_until then
-      parked[#parked + 1] = tenant.parked_until
+      parked[#parked + 1] = string.format("%d", tenant.parked_until)
       parked[#parked + 1] = tenant.name
     elseif tenant.was_parked then
       unparked[#unparked + 1] = tenant.name

@@ -58,8 +58,7 @@ if latest > 0 then
   reply = { "wait", latest - now }
 else
   -- Charged under a fence of its own, so that nothing the job's claim gives back can be mistaken for it.
-  limits.charge(q, tenant, standing, 1, queue.next_fence(q))
-  local jitter = limits.narrowest_jitter(q, tenant, standing)
+  local jitter = limits.charge(q, tenant, standing, 1, queue.next_fence(q))
   reply = { "admitted", jitter and math.floor(jitter * FRESH_SHARE) or 0 }
 end
 limits.save(q)

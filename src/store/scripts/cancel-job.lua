@@ -73,7 +73,6 @@ if found.state == "running" then
   waking.tell(q, found.client, "cancel:" .. job)
   return requests.remember(client_key, request, { "canceling" })
 end
-tenant.done = tenant.done + 1
 if found.state == "delayed" then
   tenant.delayed, q.delayed = tenant.delayed - 1, q.delayed - 1
   if places.is_ordered(found.lane) then

@@ -45,7 +45,9 @@ local lease = tonumber(ARGV[7]) -- µs
 local idle_for = tonumber(ARGV[8]) -- µs for which the client waits to be woken if it gets too few; 0: not
 local has_suspect = tonumber(ARGV[9]) -- 1: the client runs a job that has outlived a lease before
 local max_bytes = tonumber(ARGV[10]) -- of records in the reply, unless the first is larger
-local finished, finished_from = ARGV, 11 -- list: fence, job, level it stood on, outcome, µs, text; for each
+local finished, finished_from = ARGV, 11 -- list: how many claims had successes; of each its fence, jobs not told of
+-- before, how many succeeded, these, and how many tenants they are of; of each tenant its name, the level it stood on
+-- and how many. Then for every other job: fence, job, level it stood on, outcome, µs, text.
 
 local LOOKS = 64 -- tenants looked at in one claim
 local DUE_AT_ONCE = 64 -- parked tenants and delayed jobs brought back in one claim
@@ -97,19 +99,65 @@ q.suspect_taken = has_suspect == 1
 
 -- 1. What the worker has finished.
 
-local stale, ended_in = {}, {}
+-- Positions are counted over the jobs as they stand in the list, from 0.
+local stale, ended_in, position = {}, {}, 0
 
-local function no_longer_runs(tenant, standing)
-  tenant.running = tenant.running - 1
-  q.running = q.running - 1
-  q["running:" .. standing] = q["running:" .. standing] - 1
-  tenants.freed(q, tenant)
+local function ended_of(fence)
+  local ended = ended_in[fence]
+  if not ended then
+    ended = { claim_key = prefix .. "claim:" .. fence, jobs = {} }
+    ended_in[fence] = ended
+  end
+  return ended
+end
+
+local function succeed(name, standing, count)
+  tenants.no_longer_runs(q, tenants.load(q, name), standing, count)
+  queue.count(q, "succeeded", count)
+end
+
+-- The jobs of one claim that succeeded, tenant by tenant. When the claim still holds as many jobs as its worker has not
+-- told of before, they are all the worker's; else each is looked for. Answers where the next claim starts.
+local function succeed_claim(at)
+  local fence, untold, count = finished[at], tonumber(finished[at + 1]), tonumber(finished[at + 2])
+  local ended = ended_of(fence)
+  local is_whole = redis.call("HLEN", ended.claim_key) == untold
+  local first = at + 3
+  at = first + count
+  local jobs = ended.jobs
+  if is_whole then
+    for i = first, first + count - 1 do
+      jobs[#jobs + 1] = finished[i]
+    end
+  end
+  for _ = 1, tonumber(finished[at]) do
+    local name, standing, of_group = finished[at + 1], finished[at + 2], tonumber(finished[at + 3])
+    at = at + 3
+    local ours = of_group
+    if not is_whole then
+      ours = 0
+      for i = first, first + of_group - 1 do
+        if redis.call("HEXISTS", ended.claim_key, finished[i]) == 1 then
+          jobs[#jobs + 1] = finished[i]
+          ours = ours + 1
+        else
+          stale[#stale + 1] = position + i - first
+        end
+      end
+    end
+    first = first + of_group
+    position = position + of_group
+    if ours > 0 then
+      succeed(name, standing, ours)
+    end
+  end
+  return at + 1
 end
 
 local function finish(fence, job, standing, outcome, delay, detail, text)
   local level, lane, sequence, name = places.parse(job)
   local tenant = tenants.load(q, name)
-  no_longer_runs(tenant, standing)
+  tenants.no_longer_runs(q, tenant, standing, 1)
   if outcome == "succeeded" then
     queue.count(q, "succeeded", 1)
     moves.ended(q, tenant, level, lane, job)
@@ -147,31 +195,24 @@ local function finish(fence, job, standing, outcome, delay, detail, text)
 end
 
 local function finish_all()
+  local at = finished_from + 1
+  for _ = 1, tonumber(finished[finished_from]) do
+    at = succeed_claim(at)
+  end
   local seen = {}
-  for i = finished_from, #finished, 6 do
+  for i = at, #finished, 6 do
     local fence, job, standing, outcome = finished[i], finished[i + 1], finished[i + 2], finished[i + 3]
-    local claim_key = prefix .. "claim:" .. fence
-    local text
-    if outcome == "succeeded" then
-      text = redis.call("HEXISTS", claim_key, job) == 1
-    else
-      text = redis.call("HGET", claim_key, job)
-    end
+    local ended = ended_of(fence)
+    local text = redis.call("HGET", ended.claim_key, job)
     if not text or seen[fence .. job] then
-      stale[#stale + 1] = (i - finished_from) / 6
+      stale[#stale + 1] = position
     else
       seen[fence .. job] = true
-      local ended = ended_in[fence]
-      if not ended then
-        ended = { claim_key = claim_key }
-        ended_in[fence] = ended
-      end
-      ended[#ended + 1] = job
-      if text ~= true then
-        text = string.gsub(text, "^%^%l+\n", "")
-      end
+      ended.jobs[#ended.jobs + 1] = job
+      text = string.gsub(text, "^%^%l+\n", "")
       finish(fence, job, standing, outcome, tonumber(finished[i + 4]), finished[i + 5], text)
     end
+    position = position + 1
   end
 end
 
@@ -186,6 +227,7 @@ local function reap()
       break
     end
     local fence = string.match(member, "^%d+")
+    -- One that its own worker is just telling of is left to the next call.
     if not ended_in[fence] then
       local claim_key = prefix .. "claim:" .. fence
       local flat = redis.call("HGETALL", claim_key)
@@ -194,7 +236,7 @@ local function reap()
         local level, lane, sequence, name = places.parse(job)
         local standing, text = string.match(flat[i + 1], "^%^(%l+)\n(.*)$")
         local tenant = tenants.load(q, name)
-        no_longer_runs(tenant, standing or level)
+        tenants.no_longer_runs(q, tenant, standing or level, 1)
         if moves.is_canceled(q, job) then
           moves.end_canceled(q, tenant, level, lane, job)
         else
@@ -246,7 +288,10 @@ end
 
 -- 3. The claim: whose turn it is, what the limits allow, which jobs.
 
-local claim = { left = wanted, looks = 0, jobs = {}, flat = {}, fence = 0, fresh = nil, wait_until = time.NEVER }
+local claim = {
+  left = wanted, looks = 0, jobs = {}, flat = {}, fence = 0, fresh = nil, wait_until = time.NEVER,
+  served = { high = {}, normal = {}, low = {} },
+}
 
 local function open_levels()
   local open = {}
@@ -261,7 +306,7 @@ end
 local function take(tenant, standing, count)
   local taken, got, is_held = {}, 0, false
   for _, level in ipairs(tenant.fields.level and queue.LEVELS or { standing }) do
-    if got < count and tenants.lanes_at(tenant, level) > 0 then
+    if got < count and tenant.lanes[level] > 0 then
       local n, held = lanes.take(q, tenant, level, count - got, taken)
       got, is_held = got + n, is_held or held
       claim.rotates = level
@@ -283,14 +328,15 @@ end
 local function account(tenant, standing, stand, got)
   tenant.waiting, tenant.running = tenant.waiting - got, tenant.running + got
   q.waiting, q.running = q.waiting - got, q.running + got
-  q["running:" .. standing] = q["running:" .. standing] + got
-  local virtual = "virtual:" .. standing
-  q[virtual] = q[virtual] + got / math.max(q["weights:" .. standing], tenant.weight)
-  local received = "received:" .. standing
-  tenants.set(tenant, received, (tonumber(tenant.fields[received]) or 0) + got)
-  local waited = now - (stand.since or tonumber(tenant.fields["since:" .. standing]) or now)
-  if waited > (tonumber(tenant.fields.longest_wait) or 0) then
-    tenants.set(tenant, "longest_wait", string.format("%.0f", waited))
+  local running, virtual, weights = "running:" .. standing, "virtual:" .. standing, q["weights:" .. standing]
+  q[running] = q[running] + got
+  q[virtual] = q[virtual] + math.floor(got * 1e9 / math.max(weights, 1))
+  stand.received = stand.received + got
+  stand.used = stand.used + got * 1000
+  stand.changed = true
+  if not stand.since then
+    local served = claim.served[standing]
+    served[#served + 1] = tenant.name
   end
   stand.since = now
 end
@@ -298,7 +344,7 @@ end
 -- One tenant's turn, or what is left of it. It goes back in line unless it is empty, parked or held.
 local function serve(name, score, standing, allowed, is_guarded)
   local tenant = tenants.load(q, name)
-  local stand = tenants.stand(tenant, standing)
+  local stand = tenant.stands[standing]
   stand.score = score or stand.score
   local own = limits.of_tenant(q, tenant)
   local free, until_us, limit = limits.available(own)
@@ -306,28 +352,27 @@ local function serve(name, score, standing, allowed, is_guarded)
     tenants.park(q, tenant, until_us, limit)
     return
   end
-  local size = q.settings.quantum * tenant.weight
-  local got, is_held = take(tenant, standing, math.min(claim.left, math.ceil(size - stand.used), allowed, free))
+  local size = q.settings.quantum * tenant.weight * 1000
+  local rest = math.ceil((size - stand.used) / 1000)
+  local got, is_held = take(tenant, standing, math.min(claim.left, rest, allowed, free))
   if got > 0 then
     if claim.fence == 0 then
       claim.fence = queue.next_fence(q)
     end
     claim.left = claim.left - got
-    limits.charge(q, tenant, standing, got, claim.fence)
-    local jitter = limits.narrowest_jitter(q, tenant, standing)
+    local jitter = limits.charge(q, tenant, standing, got, claim.fence)
     if jitter then
       claim.fresh = math.min(claim.fresh or jitter, jitter)
     end
     account(tenant, standing, stand, got)
-    stand.used = stand.used + got
   end
   local is_over = stand.used >= size or (is_guarded and got > 0)
   if is_over then
-    stand.used = math.max(0, stand.used - size)
+    stand.used, stand.changed = math.max(0, math.floor(stand.used - size)), true
     lanes.rotate(q, tenant, claim.rotates)
   end
-  tenants.settle(q, tenant)
-  if not stand.present then
+  if not tenants.has_work(tenant, standing) then
+    tenants.settle(q, tenant)
     return
   end
   local is_parked
@@ -339,7 +384,7 @@ local function serve(name, score, standing, allowed, is_guarded)
     tenants.set_score(stand, tenants.new_score(q, tenant))
   end
   if is_parked then
-    stand.used = 0
+    stand.used, stand.changed = 0, true
     tenants.park(q, tenant, until_us, limit)
   elseif not is_held and got > 0 then
     turns.insert(q, standing, name, stand.score)
@@ -356,7 +401,7 @@ local function next_turn(level, levels)
     end
   end
   local name, score = turns.next(q, level)
-  if name and tenants.stand(tenants.load(q, name), level).used == 0 then
+  if name and tenants.load(q, name).stands[level].used == 0 then
     q.turns = q.turns + 1
   end
   return name, score, level, false
@@ -472,17 +517,30 @@ else
 end
 moves.close(q)
 
+-- How long those served had waited for it, for the fairness audit.
+for level, names in pairs(claim.served) do
+  if #names > 0 then
+    for i, since in ipairs(redis.call("ZMSCORE", q.keys.since[level], unpack(names))) do
+      local tenant = tenants.load(q, names[i])
+      local waited = since and now - tonumber(since) or 0
+      if waited > tonumber(tenant.fields.longest_wait or 0) then
+        tenants.set(tenant, "longest_wait", string.format("%d", waited))
+      end
+    end
+  end
+end
+
 -- 5. Only now does anything change.
 
 if #claim.jobs > 0 then
-  redis.call("HSET", prefix .. "claim:" .. string.format("%.0f", claim.fence), unpack(claim.flat))
-  redis.call("ZADD", leases_key, now + lease, string.format("%.0f:%s", claim.fence, client))
+  redis.call("HSET", prefix .. "claim:" .. string.format("%d", claim.fence), unpack(claim.flat))
+  redis.call("ZADD", leases_key, now + lease, string.format("%d:%s", claim.fence, client))
 end
 for fence, ended in pairs(ended_in) do
-  local claim_key = ended.claim_key
-  ended.claim_key = nil
-  redis.call("HDEL", claim_key, unpack(ended))
-  if redis.call("EXISTS", claim_key) == 0 then
+  if #ended.jobs > 0 then
+    redis.call("HDEL", ended.claim_key, unpack(ended.jobs))
+  end
+  if redis.call("EXISTS", ended.claim_key) == 0 then
     redis.call("ZREM", leases_key, fence .. ":" .. client)
   end
 end
@@ -507,7 +565,7 @@ else
   end
 end
 local fresh = claim.fresh and math.floor(claim.fresh * FRESH_SHARE) or 0
-local reply = { word, stale, wait, holds_alarm, string.format("%.0f", claim.fence), fresh, {} }
+local reply = { word, stale, wait, holds_alarm, string.format("%d", claim.fence), fresh, {} }
 requests.remember(client_key, request, reply)
 reply[7] = claim.jobs
 return reply

@@ -23,6 +23,8 @@ export type DeadReason = 'failed' | 'discarded' | 'throttled' | 'unknown-type' |
 export interface FinishedJob {
   readonly fence: string
   readonly jobKey: string
+  /** Its token. */
+  readonly tenant: string
   readonly standing: Level
   readonly finish: Finish
 }
@@ -35,6 +37,11 @@ export interface ClaimRequest {
   readonly idleForMs: number
   readonly hasSuspect: boolean
   readonly finished: readonly FinishedJob[]
+  /**
+   * How many jobs of each claim the store has not been told of yet, those told now included: it saves looking for each.
+   * A claim that is missing here, or whose number turns out wrong, is looked through.
+   */
+  readonly untold?: ReadonlyMap<string, number>
   /** For tests and simulation; the server's time otherwise. */
   readonly nowUs?: string
 }
@@ -63,7 +70,7 @@ export async function finishAndClaim(
   claim: ClaimRequest,
   giveUpAfterMs?: number,
 ): Promise<ClaimReply> {
-  const finished = encodeFinished(claim.finished)
+  const { list: finished, order } = encodeFinished(claim.finished, claim.untold)
   const reply = await requests.run(
     'finish-and-claim',
     script,
@@ -82,21 +89,56 @@ export async function finishAndClaim(
     }),
     giveUpAfterMs === undefined ? {} : { giveUpAfterMs },
   )
-  return decode(reply)
+  return decode(reply, order)
 }
 
-function encodeFinished(finished: readonly FinishedJob[]): (string | number)[] {
-  const list = new Array<string | number>(finished.length * 6)
-  let at = 0
-  for (const { fence, jobKey, standing, finish } of finished) {
-    list[at++] = fence
-    list[at++] = jobKey
-    list[at++] = standing
-    list[at++] = finish.outcome
-    list[at++] = 'delayMs' in finish ? Math.round(finish.delayMs * 1000) : 0
-    list[at++] = detailOf(finish)
+/**
+ * Successes by claim and tenant, so that the script has nothing to do for each of them; then all others. A job of an
+ * ordered lane is one of the others: its lane must be opened. `order` says where each job of the list was.
+ */
+function encodeFinished(
+  finished: readonly FinishedJob[],
+  untold: ReadonlyMap<string, number> | undefined,
+): { list: (string | number)[]; order: readonly number[] } {
+  const claims = new Map<string, Map<string, number[]>>()
+  const others: number[] = []
+  finished.forEach((job, at) => {
+    if (job.finish.outcome !== 'succeeded' || isOrdered(job.jobKey)) {
+      others.push(at)
+      return
+    }
+    let groups = claims.get(job.fence)
+    if (!groups) claims.set(job.fence, (groups = new Map()))
+    const key = `${job.standing}:${job.tenant}`
+    const group = groups.get(key)
+    if (group) group.push(at)
+    else groups.set(key, [at])
+  })
+  const list: (string | number)[] = [claims.size]
+  const order: number[] = []
+  for (const [fence, groups] of claims) {
+    const from = order.length
+    for (const group of groups.values()) for (const at of group) order.push(at)
+    list.push(fence, untold?.get(fence) ?? -1, order.length - from)
+    for (let at = from; at < order.length; at++) list.push((finished[order[at] as number] as FinishedJob).jobKey)
+    list.push(groups.size)
+    for (const group of groups.values()) {
+      const { tenant, standing } = finished[group[0] as number] as FinishedJob
+      list.push(tenant, standing, group.length)
+    }
   }
-  return list
+  for (const at of others) {
+    const { fence, jobKey, standing, finish } = finished[at] as FinishedJob
+    const delayUs = 'delayMs' in finish ? Math.round(finish.delayMs * 1000) : 0
+    list.push(fence, jobKey, standing, finish.outcome, delayUs, detailOf(finish))
+    order.push(at)
+  }
+  return { list, order }
+}
+
+/** `normal:!lane:…` */
+function isOrdered(jobKey: string): boolean {
+  return jobKey.charCodeAt(jobKey.indexOf(':') + 1) === 33
 }
 
 function detailOf(finish: Finish): string {
@@ -110,7 +152,7 @@ function detailOf(finish: Finish): string {
   }
 }
 
-function decode(reply: readonly unknown[]): ClaimReply {
+function decode(reply: readonly unknown[], order: readonly number[]): ClaimReply {
   const [word, stale, wait, alarm, fence, fresh, jobs] = reply as [
     ClaimReply['word'],
     number[],
@@ -122,7 +164,7 @@ function decode(reply: readonly unknown[]): ClaimReply {
   ]
   return {
     word,
-    stale,
+    stale: stale.map((position) => order[position] as number),
     waitMs: wait < 0 ? undefined : wait / 1000,
     holdsAlarm: alarm === 1,
     fence,

@@ -20,6 +20,7 @@ local sleeper = waking.find(q)
 if pauses == 1 then
   if q["paused" .. suffix] == 0 then
     q["paused" .. suffix] = now
+    q.pauses_changed = true
   end
   queue.save(q)
   return { "paused" }
@@ -27,6 +28,7 @@ end
 if q["paused" .. suffix] > 0 then
   q["paused" .. suffix] = 0
   q["resumed" .. suffix] = now
+  q.pauses_changed = true
 end
 queue.save(q)
 if sleeper then

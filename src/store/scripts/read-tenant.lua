@@ -1,22 +1,32 @@
 #!lua flags=no-writes
--- What is known of one tenant: its hash, and what only the queue knows of it.
--- Replies {"tenant", fields, parked until (µs or ""), virtual high, virtual normal, virtual low}, or {"unregistered"}.
+-- How one tenant stands. Replies {"tenant", state, parked by, parked until, weight, base, level override, waiting,
+-- delayed, running, longest wait, entitled, received} with the last two by level (high, normal, low), times in µs and
+-- shares in millionths of a job; or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
+local tenants = require "tenants"
 local queue_key = KEYS[1] -- hash: the queue's state
 local parked_key = KEYS[2] -- zset: tenant → instant
 local now_given = ARGV[1] -- µs; empty: the server's time
 local name = ARGV[2] -- the tenant
 
-local q = queue.open({ queue = queue_key }, time.now(now_given))
+local q = queue.open({ prefix = string.sub(queue_key, 1, -6), queue = queue_key }, time.now(now_given))
 if not q then
   return { "unregistered" }
 end
-local fields = redis.call("HGETALL", string.sub(queue_key, 1, -6) .. "tenant:" .. name)
-local parked = redis.call("ZSCORE", parked_key, name) or ""
-local function text(number)
-  return string.format("%.6f", number)
+local tenant = tenants.load(q, name)
+local fields = tenant.fields
+local entitled, received = {}, {}
+for i, level in ipairs(queue.LEVELS) do
+  local stand = tenant.stands[level]
+  local since = stand.present and q["virtual:" .. level] - stand.virtual or 0
+  entitled[i] = stand.entitled + math.floor(tenant.weight * since)
+  received[i] = stand.received
 end
+local has_work = tenant.lanes.high + tenant.lanes.normal + tenant.lanes.low > 0
+local state = fields.paused and "paused" or fields.parked and "parked" or has_work and "ready" or "idle"
 return {
-  "tenant", fields, parked, text(q["virtual:high"]), text(q["virtual:normal"]), text(q["virtual:low"]),
+  "tenant", state, fields.parked or "", redis.call("ZSCORE", parked_key, name) or "", fields.weight or "1",
+  fields.base or "0", fields.level or "", tenant.waiting, tenant.delayed, tenant.running, fields.longest_wait or "0",
+  entitled, received,
 }

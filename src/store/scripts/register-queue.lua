@@ -2,6 +2,7 @@
 -- Makes the queue known with the settings its code declares; what operators changed while running stays on top.
 -- Replies {"registered"}.
 local time = require "time"
+local queue = require "queue"
 local settings = require "settings"
 local queue_key = KEYS[1] -- hash: the queue's state
 local settings_key = KEYS[2] -- hash: what is declared, what was changed
@@ -19,7 +20,9 @@ if is_new then
   redis.call("HSET", queue_key, "server", server)
   if is_again == 1 then
     -- What was granted is gone with the store: limits close as after a restart.
-    redis.call("HSET", queue_key, "restarts", 1, "restarted_at", time.now(now_given))
+    local q = queue.open({ queue = queue_key }, time.now(now_given))
+    q.restarts, q.restarted_at = 1, q.now
+    queue.save(q)
   end
 end
 return { "registered" }

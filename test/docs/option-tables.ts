@@ -1,0 +1,111 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import ts from 'typescript'
+import { read, root } from './markdown.ts'
+
+/** Option → its default as written in the source, or undefined when it has none. Options inside options have dots. */
+export type OptionTable = ReadonlyMap<string, string | undefined>
+
+function sourceFiles(): ts.SourceFile[] {
+  return readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !/\.(test|generated)\.ts$/.test(path))
+    .map((path) => ts.createSourceFile(path, read(`src/${path}`), ts.ScriptTarget.ES2023, true))
+}
+
+/** What the source says about options: `interface QueueOptions`, and the rules that check them, `const queueRules`. */
+export class OptionSources {
+  readonly #interfaces = new Map<string, ts.InterfaceDeclaration>()
+  readonly #constants = new Map<string, ts.Expression>()
+
+  constructor() {
+    for (const statement of sourceFiles().flatMap((file) => [...file.statements])) {
+      if (ts.isInterfaceDeclaration(statement)) this.#interfaces.set(statement.name.text, statement)
+      if (!ts.isVariableStatement(statement)) continue
+      for (const { name, initializer } of statement.declarationList.declarations) {
+        if (ts.isIdentifier(name) && initializer) this.#constants.set(name.text, bare(initializer))
+      }
+    }
+  }
+
+  /** The interfaces that are checked by a table of rules: `RedisOptions` for `redisRules`. */
+  checkedInterfaces(): string[] {
+    return [...this.#constants.keys()]
+      .filter((name) => name.endsWith('Rules'))
+      .map((name) => `${name.charAt(0).toUpperCase()}${name.slice(1, -'Rules'.length)}Options`)
+      .filter((name) => this.#interfaces.has(name))
+      .sort()
+  }
+
+  /** As the comments say: `@default` of every member, those of extended interfaces included. */
+  documented(interfaceName: string): OptionTable {
+    const declaration = this.#interfaces.get(interfaceName)
+    if (declaration === undefined) throw new Error(`there is no interface ${interfaceName} in src`)
+    const inherited = (declaration.heritageClauses ?? [])
+      .flatMap((clause) => [...clause.types])
+      .flatMap((type) => [...this.documented(type.expression.getText())])
+    return new Map([...inherited, ...membersOf(declaration.members, '')])
+  }
+
+  /** As the rules say: `default` of every rule, those of spread tables included. */
+  checked(interfaceName: string): OptionTable {
+    const name = `${interfaceName.charAt(0).toLowerCase()}${interfaceName.slice(1, -'Options'.length)}Rules`
+    const rules = this.#constants.get(name)
+    if (rules === undefined) throw new Error(`there is no ${name} in src`)
+    return new Map(this.#rulesOf(rules, ''))
+  }
+
+  #rulesOf(rules: ts.Expression, prefix: string): [string, string | undefined][] {
+    if (ts.isIdentifier(rules)) {
+      const table = this.#constants.get(rules.text)
+      return table === undefined ? [] : this.#rulesOf(table, prefix)
+    }
+    if (!ts.isObjectLiteralExpression(rules)) return []
+    return rules.properties.flatMap((property): [string, string | undefined][] => {
+      if (ts.isSpreadAssignment(property)) return this.#rulesOf(property.expression, prefix)
+      if (!ts.isPropertyAssignment(property)) return []
+      const path = prefix + property.name.getText()
+      const [rule] = callsNamed('group', property.initializer)
+      const inside = rule?.arguments[0]
+      if (inside) return this.#rulesOf(inside, `${path}.`)
+      return [[path, this.#defaultOf(property.initializer)]]
+    })
+  }
+
+  #defaultOf(rule: ts.Expression): string | undefined {
+    if (!ts.isCallExpression(rule)) return undefined
+    for (const argument of rule.arguments) {
+      if (!ts.isObjectLiteralExpression(argument)) continue
+      for (const property of argument.properties) {
+        if (!ts.isPropertyAssignment(property) || property.name.getText() !== 'default') continue
+        const { initializer } = property
+        const constant = ts.isIdentifier(initializer) ? this.#constants.get(initializer.text) : undefined
+        return (constant ?? initializer).getText()
+      }
+    }
+    return undefined
+  }
+}
+
+function membersOf(members: ts.NodeArray<ts.TypeElement>, prefix: string): [string, string | undefined][] {
+  return members.flatMap((member): [string, string | undefined][] => {
+    if (!member.name) return []
+    const path = prefix + member.name.getText()
+    const inside = ts.isPropertySignature(member) ? member.type : undefined
+    if (inside && ts.isTypeLiteralNode(inside)) return membersOf(inside.members, `${path}.`)
+    const tag = ts.getJSDocTags(member).find(({ tagName }) => tagName.text === 'default')
+    return [[path, ts.getTextOfJSDocComment(tag?.comment)?.trim()]]
+  })
+}
+
+function callsNamed(name: string, expression: ts.Expression): ts.CallExpression[] {
+  if (!ts.isCallExpression(expression)) return []
+  if (expression.expression.getText() === name) return [expression]
+  return expression.arguments.flatMap((argument) => callsNamed(name, argument))
+}
+
+/** Without `as const` and `satisfies`. */
+function bare(expression: ts.Expression): ts.Expression {
+  return ts.isAsExpression(expression) || ts.isSatisfiesExpression(expression)
+    ? bare(expression.expression)
+    : expression
+}

@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, it, onTestFinished } from 'vitest'
+import { codeBlocks, documents, read, root } from './markdown.ts'
+import { type Snippet, snippetProject, snippetsOf } from './snippets.ts'
+
+const execute = promisify(execFile)
+
+function projectOf(snippets: readonly Snippet[]): string {
+  const { folder, remove } = snippetProject(snippets)
+  onTestFinished(remove)
+  return folder
+}
+
+it('every TypeScript block of the README and the guides compiles', async () => {
+  const paths = documents().filter((path) => path === 'README.md' || path.startsWith('docs/guides/'))
+  const folder = projectOf(paths.flatMap(snippetsOf))
+
+  const compiler = join(root, 'node_modules/.bin/tsc')
+  const problems = await execute(compiler, ['--project', folder], { cwd: folder }).then(
+    () => '',
+    (error: { stdout: string }) => error.stdout,
+  )
+
+  expect(problems).toBe('')
+})
+
+it('the first example of the README runs to its end, and is no longer than a screen', async () => {
+  const example = codeBlocks(read('README.md')).find(({ language }) => language === 'ts')
+  const text = example?.text ?? ''
+  const folder = projectOf([{ fileName: 'example.mts', text }])
+
+  await execute(process.execPath, ['--import', 'tsx', 'example.mts'], {
+    cwd: folder,
+    timeout: 45_000,
+    env: { ...process.env, HOME: folder },
+  })
+
+  expect(text.split('\n').length).toBeLessThanOrEqual(24)
+})
