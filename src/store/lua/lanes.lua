@@ -127,10 +127,12 @@ end
 -- A job that was claimed comes back to the front of its lane.
 function lanes.give_back(q, tenant, level, token, job, text)
   local lane = lanes.open(q, tenant, level, token)
+  -- Asked before the lane is free: a busy one is out of turns, whatever waits in it.
+  local was_in_turns = in_turns(lane)
   if lane.busy == job then
     lane.busy = nil
   end
-  local joins = not in_turns(lane) and not lane.busy
+  local joins = not was_in_turns and not lane.busy
   redis.call("EXISTS", lane.front_key)
   table.insert(lane.returned, 1, { job = job, text = text })
   if joins then
@@ -141,10 +143,12 @@ end
 -- A delayed job is due: it goes before the fresh ones, behind what came back earlier. Its record stays aside.
 function lanes.fall_due(q, tenant, level, token, job, text)
   local lane = lanes.open(q, tenant, level, token)
+  -- Asked before the lane is free: a busy one is out of turns, whatever waits in it.
+  local was_in_turns = in_turns(lane)
   if lane.busy == job then
     lane.busy = nil
   end
-  local joins = not in_turns(lane) and not lane.busy
+  local joins = not was_in_turns and not lane.busy
   redis.call("EXISTS", lane.front_key)
   lane.due[#lane.due + 1] = { job = job, text = text, is_aside = true }
   if joins then
