@@ -67,9 +67,10 @@ local function leave_turns(tenant, line)
   note_line(tenant, line)
 end
 
+-- Only a lane that has had its turn goes behind the others: after one that left, the next has not been served yet.
 function lanes.rotate(q, tenant, level)
   local line = line_of(q, tenant, level)
-  if line.lanes > 1 then
+  if line.lanes > 1 and line.served == line.lane then
     line.tail[#line.tail + 1] = line.lane
     line.lane = next_lane(line)
     note_line(tenant, line)
@@ -269,6 +270,7 @@ function lanes.take(q, tenant, level, count, taken)
     local n, is_held = take_front(q, tenant, lane, wanted, taken)
     n = n + take_list(q, tenant, lane, wanted - n, taken)
     got = got + n
+    line.served = n > 0 and line.lane or line.served
     if lane.is_ordered and n > 0 then
       lane.busy = taken[before + 1]
       leave_turns(tenant, line)
