@@ -2,8 +2,8 @@
  * A producer in a process of its own. Run by `Scenario.producer`; its settings come as JSON in the first argument. It
  * submits its jobs chunk by chunk and ends.
  */
-import { type QueueOptions, Sluice } from '../../src/index.ts'
-import { HistoryRecorder } from '../support/history.ts'
+import { type JobInput, type QueueOptions, Sluice } from '../../src/index.ts'
+import { HistoryRecorder, type SubmittedJob } from '../support/history.ts'
 import type { Payload } from './worker-process.ts'
 
 export interface ProducerSettings {
@@ -25,6 +25,8 @@ export interface ProducerSettings {
   /** How often each chunk is submitted at the same time. */
   copies: number
   holdMs: number
+  /** Some jobs fail once, some for ever, some are delayed and some stand in ordered lanes. */
+  mixed: boolean
 }
 
 export interface ProducerResult {
@@ -43,19 +45,35 @@ const queue = sluice.queue(settings.queue, settings.options)
 const result: ProducerResult = { accepted: 0, duplicates: 0, unheard: [], names: [] }
 let calls = 0
 
-interface Named {
-  name: string
-  tenant: string
+interface Planned {
+  spec: SubmittedJob
+  input: JobInput
 }
 
-async function submit(chunk: readonly Named[]): Promise<boolean> {
+function plan(index: number): Planned {
+  const { tenants, prefix, ids, holdMs, mixed } = settings
+  const job = `${prefix}-${index}`
+  const tenant = tenants[index % tenants.length] ?? 'default'
+  const is = (every: number, rest: number) => mixed && index % every === rest
+  const payload: Payload = {
+    name: job,
+    ...(holdMs > 0 && { holdMs }),
+    ...((is(20, 7) || is(200, 15)) && { failures: 1 }),
+    ...(is(50, 13) && { isHopeless: true }),
+  }
+  const place = {
+    tenant,
+    ...(ids === 'given' && { id: job }),
+    ...(is(10, 3) && { delayMs: 250 }),
+    ...(is(10, 5) && { lane: `in-order-${prefix}`, ordered: true }),
+  }
+  return { spec: { job, ...place }, input: { payload, ...place } }
+}
+
+async function submit(chunk: readonly Planned[]): Promise<boolean> {
   const call = ++calls
-  const jobs = chunk.map(({ name, tenant }) => {
-    const payload: Payload = { name, ...(settings.holdMs > 0 && { holdMs: settings.holdMs }) }
-    return { tenant, payload, ...(settings.ids === 'given' && { id: name }) }
-  })
-  const named = chunk.map(({ name, tenant }) => ({ job: name, tenant }))
-  history?.record({ kind: 'submit', phase: 'invoke', call, jobs: named })
+  const jobs = chunk.map(({ input }) => input)
+  history?.record({ kind: 'submit', phase: 'invoke', call, jobs: chunk.map(({ spec }) => spec) })
   try {
     const { accepted, duplicates } = await queue.submit({ type: 'CALL', jobs })
     history?.record({ kind: 'submit', phase: 'ok', call })
@@ -69,7 +87,7 @@ async function submit(chunk: readonly Named[]): Promise<boolean> {
   }
 }
 
-async function submitUntilHeard(chunk: readonly Named[]): Promise<void> {
+async function submitUntilHeard(chunk: readonly Planned[]): Promise<void> {
   for (let isHeard = false; !isHeard; ) isHeard = (await submit(chunk)) || settings.ids === 'generated'
 }
 
@@ -77,11 +95,8 @@ process.on('disconnect', () => process.exit())
 
 for (let from = 0; from < settings.count; from += settings.chunk) {
   const size = Math.min(settings.chunk, settings.count - from)
-  const chunk = Array.from({ length: size }, (_, i): Named => {
-    const tenant = settings.tenants[(from + i) % settings.tenants.length] ?? 'default'
-    return { name: `${settings.prefix}-${from + i}`, tenant }
-  })
-  result.names.push(...chunk.map(({ name }) => name))
+  const chunk = Array.from({ length: size }, (_, i) => plan(from + i))
+  result.names.push(...chunk.map(({ spec }) => spec.job))
   await Promise.all(Array.from({ length: settings.copies }, () => submitUntilHeard(chunk)))
   if (settings.everyMs > 0) await new Promise((resolve) => setTimeout(resolve, settings.everyMs))
 }

@@ -12,8 +12,15 @@ describe('Redis killed −9 and started again on its append-only file', () => {
   it('has lost no acknowledged job, and no job runs without reason', async () => {
     scenario = await Scenario.start({ redis: durable, upstream: true, queue: { leaseMs: 3_000 } })
     const workers = await Promise.all([scenario.worker(), scenario.worker()])
-    const given = scenario.producer({ count: 1_500, chunk: 10, everyMs: 30, holdMs: 10 })
-    const generated = scenario.producer({ count: 1_500, chunk: 10, everyMs: 30, holdMs: 10, ids: 'generated' })
+    const given = scenario.producer({ count: 1_500, chunk: 10, everyMs: 30, holdMs: 10, mixed: true })
+    const generated = scenario.producer({
+      count: 1_500,
+      chunk: 10,
+      everyMs: 30,
+      holdMs: 10,
+      ids: 'generated',
+      mixed: true,
+    })
 
     for (let round = 1; round <= 3; round++) {
       await workers[0].started(150 * round)

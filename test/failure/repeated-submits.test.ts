@@ -27,6 +27,6 @@ describe('submitting the same ids', () => {
     const { accepted, duplicates } = await scenario.queue.submit({ tenant: 'a', type: 'CALL', jobs: twice })
 
     expect({ accepted, duplicates }).toEqual({ accepted: 2, duplicates: 3 })
-    expect((await scenario.counts()).waiting).toBe(2)
+    expect((await scenario.queue.counts()).waiting).toBe(2)
   })
 })

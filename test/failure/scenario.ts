@@ -8,12 +8,18 @@ import { type Queue, type QueueOptions, Sluice } from '../../src/index.ts'
 import { dumpKeyspace } from '../../src/testing/keyspace.ts'
 import { type StartRedisOptions, startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
 import { type CheckerOptions, checkHistory, describeViolations } from '../support/checker.ts'
-import { type HistoryEvent, HistoryRecorder, type JobState, readHistory } from '../support/history.ts'
+import {
+  type HistoryEvent,
+  HistoryRecorder,
+  type JobState,
+  readHistory,
+  type SubmittedJob,
+} from '../support/history.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
 import { Upstream } from '../support/upstream.ts'
 import { Child } from './child.ts'
 import type { ProducerResult, ProducerSettings } from './producer-process.ts'
-import type { WorkerMessage, WorkerSettings } from './worker-process.ts'
+import type { Payload, WorkerMessage, WorkerSettings } from './worker-process.ts'
 
 export interface ScenarioOptions {
   redis?: StartRedisOptions
@@ -27,7 +33,6 @@ export interface ScenarioOptions {
 }
 
 const QUEUE = 'calls'
-const COUNTED = ['waiting', 'delayed', 'running', 'succeeded', 'failed', 'canceled'] as const
 const HOLDS_JOBS = /:(lane|front|ring|claim|ready):|:(leases|delayed|aside|parked|unparking)$/
 const DEFAULT_LEASE_MS = 15_000
 /** What a busy machine with two cores may add between a claim and the start of its handler. */
@@ -111,6 +116,7 @@ export class Scenario {
       everyMs: 0,
       copies: 1,
       holdMs: 0,
+      mixed: false,
       ...settings,
     } satisfies ProducerSettings)
     this.#children.push(producer)
@@ -129,15 +135,10 @@ export class Scenario {
     return { end: () => this.#recorder.record({ kind: 'nemesis', phase: 'end', ...named }) }
   }
 
-  async counts(): Promise<Record<(typeof COUNTED)[number], number>> {
-    const values = await this.#direct.hmget(`sluice:{${QUEUE}}:${QUEUE}:queue`, ...COUNTED)
-    return Object.fromEntries(COUNTED.map((name, i) => [name, Number(values[i] ?? 0)])) as never
-  }
-
   /** Waits until nothing is waiting, delayed or running. */
   async drained(timeoutMs = 60_000): Promise<void> {
     const left = async () => {
-      const { waiting, delayed, running } = await this.counts()
+      const { waiting, delayed, running } = await this.queue.counts()
       return waiting + delayed + running
     }
     await expect.poll(left, { timeout: timeoutMs, interval: 50, message: 'jobs left in the queue' }).toBe(0)
@@ -183,20 +184,25 @@ export class Scenario {
     }
   }
 
+  /** The queue says what became of jobs with an id of their own; of the others, only dead letters are known by name. */
   async #recordFinals(): Promise<void> {
-    const history = readHistory(this.#folder)
-    const names = new Set<string>()
+    const jobs = new Map<string, SubmittedJob>()
     const done = new Set<string>()
-    for (const event of history) {
-      if (event.kind === 'submit' && event.phase === 'invoke') for (const { job } of event.jobs) names.add(job)
+    for (const event of this.history()) {
+      if (event.kind === 'submit' && event.phase === 'invoke') for (const job of event.jobs) jobs.set(job.job, job)
       if (event.kind === 'end' && event.result === 'succeeded') done.add(event.job)
     }
     const dead = await this.#deadNames()
-    for (const job of names) {
-      const state: JobState = dead.has(job) ? 'failed' : done.has(job) ? 'succeeded' : 'unknown'
-      this.#recorder.record({ kind: 'final', job, state })
+    const stateOf = async ({ job, id, tenant }: SubmittedJob): Promise<JobState> => {
+      if (id !== undefined) return (await this.queue.job(id, { tenant }))?.state ?? 'unknown'
+      if (dead.has(job)) return 'failed'
+      return done.has(job) ? 'succeeded' : 'unknown'
     }
-    this.#recorder.record({ kind: 'counts', counts: await this.counts() })
+    const states = await Promise.all(
+      [...jobs.values()].map(async (job) => ({ job: job.job, state: await stateOf(job) })),
+    )
+    for (const { job, state } of states) this.#recorder.record({ kind: 'final', job, state })
+    this.#recorder.record({ kind: 'counts', counts: await this.queue.counts() })
   }
 
   /** Keys that hold jobs or leases of them; a drained queue has none. */
@@ -205,7 +211,13 @@ export class Scenario {
   }
 
   async #deadNames(): Promise<Set<string>> {
-    return new Set()
+    const names = new Set<string>()
+    for (let isMore = true; isMore; ) {
+      const { total, letters } = await this.queue.deadLetters.list({ from: names.size, count: 500 })
+      for (const { payload } of letters) names.add((payload as Payload).name)
+      isMore = letters.length > 0 && names.size < total
+    }
+    return names
   }
 }
 
@@ -242,6 +254,17 @@ class Producer extends Child<ProducerResult> {
     const [result] = await this.heard((heard) => heard.length > 0, 90_000)
     return result as ProducerResult
   }
+}
+
+/** Jobs that a handler was given more than once. */
+export function runAgain(history: readonly HistoryEvent[]): string[] {
+  const seen = new Set<string>()
+  return history.flatMap((event) => {
+    if (event.kind !== 'start') return []
+    if (seen.has(event.job)) return [event.job]
+    seen.add(event.job)
+    return []
+  })
 }
 
 function jobsOf(messages: readonly WorkerMessage[], is: 'started' | 'ended'): string[] {

@@ -2,8 +2,8 @@
  * A worker in a process of its own, to be stopped, killed and cut off. Run by `Scenario.worker`; its settings come as
  * JSON in the first argument.
  */
-import { isSluiceError, type QueueOptions, Sluice } from '../../src/index.ts'
-import { HistoryRecorder } from '../support/history.ts'
+import { type ClaimedJob, isSluiceError, PermanentError, type QueueOptions, Sluice } from '../../src/index.ts'
+import { type HandlerResult, HistoryRecorder } from '../support/history.ts'
 import { UpstreamClient } from '../support/upstream.ts'
 
 export interface WorkerSettings {
@@ -27,6 +27,10 @@ export interface Payload {
   /** By which histories know the job. */
   name: string
   holdMs?: number
+  /** Runs that fail before one succeeds. */
+  failures?: number
+  /** Its handler says that it will never succeed. */
+  isHopeless?: boolean
 }
 
 /** What a worker tells the test, beside its history. */
@@ -34,6 +38,7 @@ export type WorkerMessage = { is: 'ready' } | { is: 'started'; job: string } | {
 
 interface HeldJob {
   tenant: string
+  attempt: number
   payload: unknown
 }
 
@@ -48,36 +53,47 @@ function tell(message: WorkerMessage): void {
   if (history !== undefined || message.is === 'ready') process.send?.(message)
 }
 
+/** Does what the payload says; throws what makes the job fail. */
 async function run(job: HeldJob, fence: string): Promise<void> {
-  const { name, holdMs = 0 } = job.payload as Payload
+  const { name, holdMs = 0, failures = 0, isHopeless = false } = job.payload as Payload
   history?.record({ kind: 'start', job: name, tenant: job.tenant, fence })
   tell({ is: 'started', job: name })
   if (settings.hangs) await new Promise(() => {})
   if (upstream !== undefined) await upstream.call({ job: name, tenant: job.tenant, fence, holdMs })
   else if (holdMs > 0) await new Promise((resolve) => setTimeout(resolve, holdMs))
-  history?.record({ kind: 'end', job: name, fence, result: 'succeeded' })
+  const fails = job.attempt <= failures
+  history?.record({ kind: 'end', job: name, fence, result: isHopeless ? 'dead' : fails ? 'failed' : 'succeeded' })
   tell({ is: 'ended', job: name })
+  if (isHopeless) throw new PermanentError('hopeless')
+  if (fails) throw new Error('not yet')
 }
 
 async function claimForEver(): Promise<void> {
   for (;;) {
     const jobs = await queue.claim(settings.concurrency)
-    await Promise.all(
-      jobs.map(async (job) => {
-        const fence = String(job.fence)
-        const held = { job: (job.payload as Payload).name, fence, result: 'succeeded' } as const
-        await run(job, fence)
-        try {
-          await job.succeed()
-          history?.record({ kind: 'outcome', ...held, answer: 'accepted' })
-        } catch (error) {
-          const isStale = isSluiceError(error) && error.code === 'SLUICE_LEASE_LOST'
-          history?.record({ kind: 'outcome', ...held, answer: isStale ? 'stale' : 'unknown' })
-        }
-      }),
-    )
+    await Promise.all(jobs.map((job) => runClaimed(job)))
+    // A claim does not wait for work; a loop that minds Redis does.
     if (jobs.length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
   }
+}
+
+async function runClaimed(job: ClaimedJob): Promise<void> {
+  const fence = String(job.fence)
+  let result: HandlerResult = 'succeeded'
+  let answer: 'accepted' | 'stale' | 'unknown' = 'accepted'
+  try {
+    try {
+      await run(job, fence)
+      await job.succeed()
+    } catch (error) {
+      if (isSluiceError(error) && error.code !== 'SLUICE_PERMANENT') throw error
+      result = isSluiceError(error) ? 'dead' : 'failed'
+      await job.fail(error)
+    }
+  } catch (error) {
+    answer = isSluiceError(error) && error.code === 'SLUICE_LEASE_LOST' ? 'stale' : 'unknown'
+  }
+  history?.record({ kind: 'outcome', job: (job.payload as Payload).name, fence, result, answer })
 }
 
 process.on('disconnect', () => process.exit())

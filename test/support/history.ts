@@ -28,6 +28,8 @@ export type Happening =
 export interface SubmittedJob {
   job: string
   tenant: string
+  /** Under which the queue knows it, where the caller chose it. */
+  id?: string
   /** Jobs of one lane start in the order of their submission; those of an ordered one also wait for each other. */
   lane?: string
   ordered?: boolean
