@@ -20,6 +20,7 @@ const fixed = {
   delayed: 'delayed',
   aside: 'aside',
   leases: 'leases',
+  running: 'running',
   limits: 'limits',
   dead: 'dead',
   deadJobs: 'dead:jobs',

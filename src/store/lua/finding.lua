@@ -13,7 +13,8 @@ local function in_list(q, level, lane, sequence, tenant, job)
   end
   local next_sequence
   if lane == "default" then
-    next_sequence = redis.call("HGET", q.keys.prefix .. "tenant:" .. tenant, "seq:" .. level)
+    local packed = redis.call("HGET", q.keys.prefix .. "tenant:" .. tenant, level)
+    next_sequence = packed and string.match(packed, "^%d+ (%d+)")
   else
     next_sequence = redis.call("HGET", q.keys.prefix .. "lanes:" .. tenant, level .. ":" .. lane)
   end

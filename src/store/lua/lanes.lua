@@ -2,7 +2,6 @@
 -- job's place follows from its number; what came back (due, stalled, returned) stands in the lane's front list by key,
 -- its record aside, and goes first. Lanes with work take turns: one is current, the others wait in the ring.
 local queue = require "queue"
-local tenants = require "tenants"
 local places = require "places"
 local record = require "record"
 
@@ -12,68 +11,54 @@ local DEFAULT = "default"
 -- Records read from a list at once, so that large payloads are not read far beyond the reply's limit.
 local STEP = 16
 
-local function line_of(q, tenant, level)
-  local line = tenant.lines[level]
-  if not line then
-    line = {
-      level = level,
-      lane = tenant.fields["lane:" .. level],
-      lanes = tenant.lanes[level],
-      ring_key = q.keys.prefix .. "ring:" .. level .. ":" .. tenant.name,
-      buffer = {}, at = 1, consumed = 0, tail = {},
-    }
-    tenant.lines[level] = line
+local function open_ring(q, tenant, level, line)
+  if not line.ring_key then
+    line.ring_key = q.keys.prefix .. "ring:" .. level .. ":" .. tenant.name
+    line.buffer, line.next_in_buffer, line.consumed, line.tail = {}, 1, 0, {}
   end
-  return line
 end
 
-local function next_lane(line)
-  if line.at > #line.buffer then
+local function next_lane(q, tenant, level, line)
+  open_ring(q, tenant, level, line)
+  if line.next_in_buffer > #line.buffer then
     line.buffer = redis.call("LRANGE", line.ring_key, line.consumed, line.consumed + STEP - 1)
-    line.at = 1
+    line.next_in_buffer = 1
   end
-  local lane = line.buffer[line.at]
+  local lane = line.buffer[line.next_in_buffer]
   if lane then
-    line.at = line.at + 1
+    line.next_in_buffer = line.next_in_buffer + 1
     line.consumed = line.consumed + 1
     return lane
   end
   return table.remove(line.tail, 1)
 end
 
-local function note_line(tenant, line)
-  line.changed = true
-  tenants.set(tenant, "lane:" .. line.level, line.lane)
-  tenants.set(tenant, "lanes:" .. line.level, line.lanes > 0 and line.lanes or nil)
-  tenant.lanes[line.level] = line.lanes
-end
-
 local function join_turns(q, tenant, level, token)
-  local line = line_of(q, tenant, level)
-  line.lanes = line.lanes + 1
+  local line = tenant.at[level]
+  line.lanes, line.changed = line.lanes + 1, true
   if line.lane then
+    open_ring(q, tenant, level, line)
     redis.call("EXISTS", line.ring_key)
     line.tail[#line.tail + 1] = token
   else
     line.lane = token
   end
-  note_line(tenant, line)
 end
 
 -- The current lane has nothing to give: the next one is current.
-local function leave_turns(tenant, line)
-  line.lanes = line.lanes - 1
-  line.lane = line.lanes > 0 and next_lane(line) or nil
-  note_line(tenant, line)
+local function leave_turns(q, tenant, level, line)
+  line.lanes, line.changed = line.lanes - 1, true
+  line.lane = line.lanes > 0 and next_lane(q, tenant, level, line) or nil
 end
 
 -- Only a lane that has had its turn goes behind the others: after one that left, the next has not been served yet.
 function lanes.rotate(q, tenant, level)
-  local line = line_of(q, tenant, level)
+  local line = tenant.at[level]
   if line.lanes > 1 and line.served == line.lane then
-    line.tail[#line.tail + 1] = line.lane
-    line.lane = next_lane(line)
-    note_line(tenant, line)
+    local lane = line.lane
+    open_ring(q, tenant, level, line)
+    line.tail[#line.tail + 1] = lane
+    line.lane, line.changed = next_lane(q, tenant, level, line), true
   end
 end
 
@@ -101,7 +86,8 @@ function lanes.open(q, tenant, level, token)
   lane.length = redis.call("LLEN", lane.key)
   lane.front_length = tenant.front > 0 and redis.call("LLEN", lane.front_key) or 0
   if token == DEFAULT then
-    lane.next = tonumber(tenant.fields["seq:" .. level])
+    local sequence = tenant.at[level].sequence
+    lane.next = sequence > 0 and sequence or nil
   else
     lane.lanes_key = q.keys.prefix .. "lanes:" .. tenant.name
     local found = redis.call("HMGET", lane.lanes_key, id, "busy:" .. id)
@@ -261,7 +247,7 @@ end
 -- Takes up to `count` jobs of one line into `taken` (job, record, …), from as many of its lanes as it needs.
 -- Answers how many, and whether what is left cannot be taken in this claim: a second suspect, or the reply is full.
 function lanes.take(q, tenant, level, count, taken)
-  local line = line_of(q, tenant, level)
+  local line = tenant.at[level]
   local got = 0
   while got < count and line.lane do
     local lane = lanes.open(q, tenant, level, line.lane)
@@ -273,9 +259,9 @@ function lanes.take(q, tenant, level, count, taken)
     line.served = n > 0 and line.lane or line.served
     if lane.is_ordered and n > 0 then
       lane.busy = taken[before + 1]
-      leave_turns(tenant, line)
+      leave_turns(q, tenant, level, line)
     elseif remaining(lane) == 0 then
-      leave_turns(tenant, line)
+      leave_turns(q, tenant, level, line)
     elseif is_held or q.bytes_left <= 0 then
       return got, true
     end
@@ -301,7 +287,8 @@ local function save_lane(q, tenant, lane)
   tenant.front = tenant.front - lane.front_taken + #lane.returned + #lane.due
   if lane.token == DEFAULT then
     if lane.next ~= lane.was_next then
-      tenants.set(tenant, "seq:" .. lane.level, string.format("%d", lane.next))
+      local at = tenant.at[lane.level]
+      at.sequence, at.changed = lane.next, true
     end
     return
   end
@@ -335,8 +322,8 @@ function lanes.save(q)
     for _, lane in pairs(tenant.opened) do
       save_lane(q, tenant, lane)
     end
-    for _, line in pairs(tenant.lines) do
-      if line.changed then
+    for _, line in pairs(tenant.at) do
+      if line.ring_key then
         if line.consumed > 0 then
           redis.call("LTRIM", line.ring_key, line.consumed, -1)
         end

@@ -2,6 +2,7 @@
 -- Buckets of the queue and of levels live in one hash; a tenant's live in the tenant's hash.
 local bucket = require "bucket"
 local time = require "time"
+local tenants = require "tenants"
 
 local limits = {}
 
@@ -68,7 +69,10 @@ function limits.open(q)
       end
     end
   end
+  -- A tenant can wait for a slot only under a concurrency limit: of the template, or of its own.
+  opened.may_hold = q.has_own_limits
   for _, rule in ipairs(opened.tenant) do
+    opened.may_hold = opened.may_hold or rule.kind == "concurrency"
     want("tenant", rule)
   end
   if #fields == 0 then
@@ -130,6 +134,7 @@ function limits.of_tenant(q, tenant)
   local states = {}
   for i, rule in ipairs(limits.tenant_rules(q, tenant)) do
     if rule.kind == "concurrency" then
+      tenants.running(q, tenant)
       states[i] = { rule = rule, holder = tenant, field = "running" }
     else
       local stored = tenant.fields["bucket:" .. rule.name]

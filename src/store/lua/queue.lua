@@ -48,12 +48,12 @@ end
 
 -- nil when the queue is not registered: the store is new, or was emptied.
 function queue.open(keys, now)
-  local values = redis.call("HMGET", keys.queue, "settings", "server", "state", "pauses")
+  local values = redis.call("HMGET", keys.queue, "settings", "server", "state", "pauses", "own_limits")
   if not values[1] then
     return nil
   end
   local q = { keys = keys, now = now, settings = cmsgpack.unpack(values[1]), server = values[2], counts = {} }
-  q.stored_state, q.stored_pauses = values[3], values[4]
+  q.stored_state, q.has_own_limits = values[3], values[5] ~= false
   unpack_into(q, NUMBERS, values[3])
   unpack_into(q, PAUSES, values[4])
   return q

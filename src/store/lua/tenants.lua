@@ -1,20 +1,15 @@
 -- Tenants, and where they stand: in line on a level (ready), parked until an instant, paused, or with nothing to do.
 -- A tenant's hash is read once, changed in memory and written once, when the script has read all it needs. What changes
--- with every turn is packed: `state` has the counts, `turn:<level>` how the tenant fares there.
+-- with every turn is packed into two fields: the counts, and one field for each level the tenant has been on.
 local queue = require "queue"
-local time = require "time"
 local bucket = require "bucket"
 
 local tenants = {}
 
 local LEVELS = queue.LEVELS
-
--- Field names by level, made once.
-local function by_level(prefix)
-  return { high = prefix .. "high", normal = prefix .. "normal", low = prefix .. "low" }
-end
-local TURN, SCORE = by_level("turn:"), by_level("score:")
-local VIRTUAL, WEIGHTS = by_level("virtual:"), by_level("weights:")
+local SCORE = { high = "score:high", normal = "score:normal", low = "score:low" }
+local VIRTUAL = { high = "virtual:high", normal = "virtual:normal", low = "virtual:low" }
+local WEIGHTS = { high = "weights:high", normal = "weights:normal", low = "weights:low" }
 
 -- A nil value removes the field.
 function tenants.set(tenant, field, value)
@@ -27,37 +22,41 @@ end
 
 -- Where the lines of a level stand: there, or where the tenant's override puts them all.
 function tenants.has_work(tenant, standing)
-  local override, lanes = tenant.fields.level, tenant.lanes
+  local override = tenant.fields.override
   if not override then
-    return lanes[standing] > 0
+    return tenant.at[standing].lanes > 0
   end
-  return override == standing and lanes.high + lanes.normal + lanes.low > 0
+  local at = tenant.at
+  return override == standing and at.high.lanes + at.normal.lanes + at.low.lanes > 0
 end
 
 local function is_free(tenant)
   return not tenant.fields.paused and not tenant.fields.parked
 end
 
--- What its turns on a level came to: cost used of the one under way (thousandths), jobs received, what it was entitled
--- to (millionths of a job) until it last entered the line, and the virtual time of that.
-local function open_stand(tenant, standing, present)
-  local stand = { present = present, was_present = present, used = 0, received = 0, entitled = 0, virtual = 0 }
-  local turn = tenant.fields[TURN[standing]]
-  if turn then
-    local used, received, entitled, virtual = string.match(turn, "^(%d+) (%d+) (%d+) (%d+)$")
-    stand.used, stand.received = tonumber(used), tonumber(received)
-    stand.entitled, stand.virtual = tonumber(entitled), tonumber(virtual)
+-- A tenant on one level. Of its lines there: how many lanes take turns, the next number of the default lane, and the
+-- lane whose turn it is. Of its standing there: cost used of the turn under way (thousandths), jobs received, what it was
+-- entitled to (millionths of a job) until it last entered the line, the virtual time of that, and its longest wait.
+local function open_level(packed)
+  if not packed then
+    return { lanes = 0, sequence = 0, used = 0, received = 0, entitled = 0, virtual = 0, longest = 0, present = false }
   end
-  return stand
+  local lanes, sequence, used, received, entitled, virtual, longest, lane =
+    string.match(packed, "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ?(.*)$")
+  return {
+    lanes = tonumber(lanes), sequence = tonumber(sequence), used = tonumber(used), received = tonumber(received),
+    entitled = tonumber(entitled), virtual = tonumber(virtual), longest = tonumber(longest),
+    lane = lane ~= "" and lane or nil, present = false,
+  }
 end
 
 function tenants.load(q, name)
   local loaded = q.tenants
   if not loaded then
-    loaded = { list = {} }
+    loaded = { list = {}, by_name = {} }
     q.tenants = loaded
   end
-  local tenant = loaded[name]
+  local tenant = loaded.by_name[name]
   if tenant then
     return tenant
   end
@@ -67,32 +66,37 @@ function tenants.load(q, name)
   for i = 1, #flat, 2 do
     fields[flat[i]] = flat[i + 1]
   end
-  tenant = { name = name, key = key, fields = fields, changes = {}, lines = {}, opened = {} }
-  local waiting, delayed, running, total, front, marks
+  local at = { high = open_level(fields.high), normal = open_level(fields.normal), low = open_level(fields.low) }
+  tenant = {
+    name = name, key = key, fields = fields, changes = {}, opened = {}, at = at,
+    waiting = 0, delayed = 0, total = 0, front = 0, marks = 0,
+    weight = tonumber(fields.weight or 1), base = tonumber(fields.base or 0), was_idle = fields.idle ~= nil,
+  }
   if fields.state then
-    waiting, delayed, running, total, front, marks =
-      string.match(fields.state, "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$")
+    local waiting, delayed, total, front, marks = string.match(fields.state, "^(%d+) (%d+) (%d+) (%d+) (%d+)$")
+    tenant.waiting, tenant.delayed, tenant.total = tonumber(waiting), tonumber(delayed), tonumber(total)
+    tenant.front, tenant.marks = tonumber(front), tonumber(marks)
   end
-  tenant.waiting, tenant.delayed = tonumber(waiting or 0), tonumber(delayed or 0)
-  tenant.running, tenant.total = tonumber(running or 0), tonumber(total or 0)
-  tenant.front, tenant.marks = tonumber(front or 0), tonumber(marks or 0)
-  tenant.lanes = {
-    high = tonumber(fields["lanes:high"] or 0),
-    normal = tonumber(fields["lanes:normal"] or 0),
-    low = tonumber(fields["lanes:low"] or 0),
-  }
-  tenant.weight = tonumber(fields.weight or 1)
-  tenant.base = tonumber(fields.base or 0)
-  tenant.was_idle = fields.idle ~= nil
-  local free = is_free(tenant)
-  tenant.stands = {
-    high = open_stand(tenant, "high", free and tenants.has_work(tenant, "high")),
-    normal = open_stand(tenant, "normal", free and tenants.has_work(tenant, "normal")),
-    low = open_stand(tenant, "low", free and tenants.has_work(tenant, "low")),
-  }
-  loaded[name] = tenant
+  if is_free(tenant) then
+    for i = 1, 3 do
+      local standing = LEVELS[i]
+      if tenants.has_work(tenant, standing) then
+        at[standing].present, at[standing].was_present = true, true
+      end
+    end
+  end
+  loaded.by_name[name] = tenant
   loaded.list[#loaded.list + 1] = tenant
   return tenant
+end
+
+-- Jobs of the tenant that run now. They are counted apart, so that a job can end without its tenant being read.
+function tenants.running(q, tenant)
+  if not tenant.running then
+    tenant.running = tonumber(redis.call("HGET", q.keys.running, tenant.name) or 0)
+    tenant.ran = tenant.running
+  end
+  return tenant.running
 end
 
 -- In microseconds: the clock, the head start or handicap, and the progress term within its bounds. What has been done
@@ -100,7 +104,7 @@ end
 function tenants.new_score(q, tenant)
   local alpha, progress = q.settings.alpha, 0
   if alpha ~= 0 then
-    local remaining = tenant.waiting + tenant.delayed + tenant.running
+    local remaining = tenant.waiting + tenant.delayed + tenants.running(q, tenant)
     local most = q.settings.max_progress
     progress = alpha * 1000 * math.max(0, tenant.total - remaining) / math.max(1, remaining)
     progress = math.floor(math.max(-most, math.min(most, progress)))
@@ -108,47 +112,50 @@ function tenants.new_score(q, tenant)
   return queue.tick(q) + tenant.base * 1000 + progress
 end
 
-function tenants.set_score(stand, score)
-  stand.score = score
-  stand.score_changed = true
+function tenants.set_score(at, score)
+  at.score = score
+  at.score_changed = true
 end
 
 local function thousandths(weight)
   return math.floor(weight * 1000 + 0.5)
 end
 
-local function enter(q, tenant, standing, stand)
-  stand.present, stand.changed = true, true
+local function enter(q, tenant, standing, at)
+  at.present, at.changed = true, true
   local kept = tenant.fields[SCORE[standing]]
-  tenants.set_score(stand, kept and tonumber(kept) or tenants.new_score(q, tenant))
+  tenants.set_score(at, kept and tonumber(kept) or tenants.new_score(q, tenant))
   if kept then
     tenants.set(tenant, SCORE[standing], nil)
   end
-  stand.since = q.now
+  at.since = q.now
   q[WEIGHTS[standing]] = q[WEIGHTS[standing]] + thousandths(tenant.weight)
-  stand.virtual = q[VIRTUAL[standing]]
+  at.virtual = q[VIRTUAL[standing]]
 end
 
 -- Books what the tenant was entitled to since it entered the line.
-local function book(q, tenant, standing, stand)
+local function book(q, tenant, standing, at)
   local virtual = q[VIRTUAL[standing]]
-  stand.entitled = stand.entitled + math.floor(tenant.weight * (virtual - stand.virtual))
-  stand.virtual, stand.changed = virtual, true
+  at.entitled = at.entitled + math.floor(tenant.weight * (virtual - at.virtual))
+  at.virtual, at.changed = virtual, true
 end
 
-local function leave(q, tenant, standing, stand, keeps_score)
-  if stand.present then
+local function score_of(q, tenant, standing, at)
+  return at.score or tonumber(redis.call("ZSCORE", q.keys.ready[standing], tenant.name))
+end
+
+local function leave(q, tenant, standing, at, keeps_score)
+  if at.present then
     if keeps_score then
-      local score = stand.score or tonumber(redis.call("ZSCORE", q.keys.ready[standing], tenant.name))
-      tenants.set(tenant, SCORE[standing], string.format("%.0f", score))
+      tenants.set(tenant, SCORE[standing], string.format("%d", score_of(q, tenant, standing, at)))
     end
-    stand.present = false
+    at.present = false
     q[WEIGHTS[standing]] = math.max(0, q[WEIGHTS[standing]] - thousandths(tenant.weight))
-    book(q, tenant, standing, stand)
+    book(q, tenant, standing, at)
   end
   if not keeps_score then
-    if stand.used ~= 0 then
-      stand.used, stand.changed = 0, true
+    if at.used ~= 0 then
+      at.used, at.changed = 0, true
     end
     if tenant.fields[SCORE[standing]] then
       tenants.set(tenant, SCORE[standing], nil)
@@ -162,14 +169,14 @@ function tenants.settle(q, tenant)
   local free = is_free(tenant)
   for i = 1, 3 do
     local standing = LEVELS[i]
-    local stand = tenant.stands[standing]
+    local at = tenant.at[standing]
     local has_work = tenants.has_work(tenant, standing)
     if free and has_work then
-      if not stand.present then
-        enter(q, tenant, standing, stand)
+      if not at.present then
+        enter(q, tenant, standing, at)
       end
-    elseif stand.present or not has_work then
-      leave(q, tenant, standing, stand, has_work)
+    elseif at.present or not has_work then
+      leave(q, tenant, standing, at, has_work)
     end
   end
 end
@@ -196,9 +203,9 @@ end
 function tenants.reweigh(q, tenant, weight)
   for i = 1, 3 do
     local standing = LEVELS[i]
-    local stand = tenant.stands[standing]
-    if stand.present then
-      book(q, tenant, standing, stand)
+    local at = tenant.at[standing]
+    if at.present then
+      book(q, tenant, standing, at)
       local weights = q[WEIGHTS[standing]] + thousandths(weight) - thousandths(tenant.weight)
       q[WEIGHTS[standing]] = math.max(0, weights)
     end
@@ -211,86 +218,81 @@ function tenants.rebase(q, tenant, base)
   local difference = (base - tenant.base) * 1000
   for i = 1, 3 do
     local standing = LEVELS[i]
-    local stand, kept = tenant.stands[standing], tenant.fields[SCORE[standing]]
-    if stand.present then
-      local score = stand.score or tonumber(redis.call("ZSCORE", q.keys.ready[standing], tenant.name))
-      tenants.set_score(stand, score + difference)
+    local at, kept = tenant.at[standing], tenant.fields[SCORE[standing]]
+    if at.present then
+      tenants.set_score(at, score_of(q, tenant, standing, at) + difference)
     elseif kept then
-      tenants.set(tenant, SCORE[standing], string.format("%.0f", tonumber(kept) + difference))
+      tenants.set(tenant, SCORE[standing], string.format("%d", tonumber(kept) + difference))
     end
   end
   tenant.base = base
 end
 
--- Jobs of the tenant no longer run: a slot of a concurrency limit is free, and a tenant that waited for one, not for an
--- instant, is back in line.
-function tenants.no_longer_runs(q, tenant, standing, count)
-  tenant.running = tenant.running - count
-  q.running = q.running - count
-  local running = "running:" .. standing
-  q[running] = q[running] - count
-  if tenant.fields.parked and tonumber(redis.call("ZSCORE", q.keys.parked, tenant.name)) == time.NEVER then
-    tenants.unpark(q, tenant)
-  end
-end
-
+-- Nothing waits, and nothing is to come: the tenant may be forgotten after a while. What still runs is counted apart,
+-- and comes back to a tenant that is made anew if need be.
 local function is_idle(tenant)
-  return tenant.waiting == 0 and tenant.delayed == 0 and tenant.running == 0 and tenant.marks == 0
+  return tenant.waiting == 0 and tenant.delayed == 0 and tenant.marks == 0
 end
 
 local function has_settings(tenant)
   local fields = tenant.fields
-  return fields.weight or fields.base or fields.level or fields.paused or fields.limits
+  return fields.weight or fields.base or fields.override or fields.paused or fields.limits
 end
 
-local function collect_stands(tenant, out)
+local function pack_level(at)
+  return string.format(
+    "%d %d %d %d %d %d %d %s",
+    at.lanes, at.sequence, at.used, at.received, at.entitled, at.virtual, at.longest, at.lane or ""
+  )
+end
+
+local function collect_levels(tenant, out)
   for i = 1, 3 do
     local standing = LEVELS[i]
-    local stand, sets = tenant.stands[standing], out[standing]
-    if stand.present then
-      if not stand.was_present or stand.score_changed then
+    local at, sets = tenant.at[standing], out[standing]
+    if at.present then
+      if not at.was_present or at.score_changed then
         local scores = sets.ready
-        scores[#scores + 1] = string.format("%d", stand.score)
+        scores[#scores + 1] = string.format("%d", at.score)
         scores[#scores + 1] = tenant.name
       end
-      if stand.since then
+      if at.since then
         local since = sets.since
-        since[#since + 1] = string.format("%d", stand.since)
+        since[#since + 1] = string.format("%d", at.since)
         since[#since + 1] = tenant.name
       end
-    elseif stand.was_present then
+    elseif at.was_present then
       sets.gone[#sets.gone + 1] = tenant.name
     end
-    if stand.changed then
-      local turn = string.format("%d %d %d %d", stand.used, stand.received, stand.entitled, stand.virtual)
-      tenants.set(tenant, TURN[standing], turn)
+    if at.changed then
+      tenants.set(tenant, standing, pack_level(at))
     end
   end
+end
+
+-- A bucket's state must outlive its window; the key is kept at least as long as ids are.
+local function save_limits(q, tenant)
+  local keep = q.settings.keep_ids
+  for _, state in ipairs(tenant.limits) do
+    if state.changed then
+      tenants.set(tenant, "bucket:" .. state.rule.name, bucket.stored(state, q))
+    end
+    if not state.holder then
+      keep = math.max(keep, state.tat - q.now)
+    end
+  end
+  return keep
 end
 
 local function write_fields(q, tenant)
-  local keep = q.settings.keep_ids
-  if tenant.limits then
-    for _, state in ipairs(tenant.limits) do
-      if state.changed then
-        tenants.set(tenant, "bucket:" .. state.rule.name, bucket.stored(state, q))
-      end
-      if not state.holder then
-        keep = math.max(keep, state.tat - q.now)
-      end
-    end
-  end
-  local idle = is_idle(tenant)
-  if idle then
-    tenant.total = 0
-  end
+  local keep = tenant.limits and save_limits(q, tenant) or q.settings.keep_ids
   local state = string.format(
-    "%d %d %d %d %d %d", tenant.waiting, tenant.delayed, tenant.running, tenant.total, tenant.front, tenant.marks
+    "%d %d %d %d %d", tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks
   )
   if state ~= tenant.fields.state then
     tenants.set(tenant, "state", state)
   end
-  local expires = idle and not has_settings(tenant)
+  local expires = is_idle(tenant) and not has_settings(tenant)
   if expires and not tenant.was_idle then
     tenants.set(tenant, "idle", "1")
   elseif not expires and tenant.was_idle then
@@ -318,8 +320,31 @@ local function write_fields(q, tenant)
   end
 end
 
+-- How many more or fewer of a tenant's jobs run now; written with everything else.
+function tenants.runs(q, name, standing, count)
+  q.runs[name] = (q.runs[name] or 0) + count
+  q.running = q.running + count
+  local running = "running:" .. standing
+  q[running] = q[running] + count
+  local tenant = q.tenants and q.tenants.by_name[name]
+  if tenant and tenant.running then
+    tenant.running = tenant.running + count
+  end
+end
+
+local function save_running(q)
+  for name, change in pairs(q.runs) do
+    if change ~= 0 and redis.call("HINCRBY", q.keys.running, name, change) <= 0 then
+      redis.call("HDEL", q.keys.running, name)
+    end
+  end
+end
+
 -- Writes every loaded tenant and its places in line. Only from here on does a script write.
 function tenants.save(q)
+  if q.runs then
+    save_running(q)
+  end
   if not q.tenants then
     return
   end
@@ -329,7 +354,7 @@ function tenants.save(q)
   end
   local parked, unparked = {}, {}
   for _, tenant in ipairs(q.tenants.list) do
-    collect_stands(tenant, out)
+    collect_levels(tenant, out)
     if tenant.parked_until then
       parked[#parked + 1] = string.format("%d", tenant.parked_until)
       parked[#parked + 1] = tenant.name
@@ -339,16 +364,16 @@ function tenants.save(q)
     write_fields(q, tenant)
   end
   for i = 1, 3 do
-    local sets = out[LEVELS[i]]
+    local level, sets = LEVELS[i], out[LEVELS[i]]
     if #sets.ready > 0 then
-      redis.call("ZADD", q.keys.ready[LEVELS[i]], unpack(sets.ready))
+      redis.call("ZADD", q.keys.ready[level], unpack(sets.ready))
     end
     if #sets.since > 0 then
-      redis.call("ZADD", q.keys.since[LEVELS[i]], unpack(sets.since))
+      redis.call("ZADD", q.keys.since[level], unpack(sets.since))
     end
     if #sets.gone > 0 then
-      redis.call("ZREM", q.keys.ready[LEVELS[i]], unpack(sets.gone))
-      redis.call("ZREM", q.keys.since[LEVELS[i]], unpack(sets.gone))
+      redis.call("ZREM", q.keys.ready[level], unpack(sets.gone))
+      redis.call("ZREM", q.keys.since[level], unpack(sets.gone))
     end
   end
   if #unparked > 0 then

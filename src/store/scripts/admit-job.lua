@@ -18,7 +18,8 @@ local since_low_key = KEYS[7] -- zset: tenant → able to run since
 local parked_key = KEYS[8] -- zset: tenant → instant
 local unparking_key = KEYS[9] -- zset: tenants parked under limits that have changed
 local limits_key = KEYS[10] -- hash: state of the queue's limits
-local client_key = KEYS[11] -- hash: replies to the client's last requests
+local running_key = KEYS[11] -- hash: tenant → jobs that run
+local client_key = KEYS[12] -- hash: replies to the client's last requests
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local server = ARGV[3] -- id of the server the client is connected to
@@ -36,6 +37,7 @@ local now = time.now(now_given)
 local prefix = string.sub(queue_key, 1, -6)
 local q = queue.open({
   prefix = prefix, queue = queue_key, limits = limits_key, parked = parked_key, unparking = unparking_key,
+  running = running_key,
   ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
   since = { high = since_high_key, normal = since_normal_key, low = since_low_key },
 }, now)

@@ -28,6 +28,7 @@ local dead_jobs_key = KEYS[13] -- hash: job → reason and record
 local canceled_key = KEYS[14] -- zset: job → when the mark may be forgotten
 local ids_key = KEYS[15] -- hash: period → ids given in it
 local client_key = KEYS[16] -- hash: replies to the client's last requests
+local running_key = KEYS[17] -- hash: tenant → jobs that run
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local job_given = ARGV[3] -- the job's key, or empty
@@ -42,7 +43,7 @@ local q = opening.open(
   time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
   { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
   { delayed = delayed_key, aside = aside_key, leases = leases_key, dead_jobs = dead_jobs_key, canceled = canceled_key,
-    ids = ids_key }
+    ids = ids_key, running = running_key }
 )
 if not q then
   return { "unknown" }

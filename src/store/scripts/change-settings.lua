@@ -19,6 +19,7 @@ local parked_key = KEYS[8] -- zset: tenant → instant
 local unparking_key = KEYS[9] -- zset: tenants parked under limits that have changed
 local settings_key = KEYS[10] -- hash: what is declared, what was changed
 local idle_key = KEYS[11] -- zset: client → until when it is known to wait
+local running_key = KEYS[12] -- hash: tenant → jobs that run
 local now_given = ARGV[1] -- µs; empty: the server's time
 local patch = ARGV[2] -- JSON: values, limits
 
@@ -26,7 +27,8 @@ local AT_ONCE = 200 -- tenants put back in line
 
 local q = opening.open(
   time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
-  { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key, { idle = idle_key }
+  { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
+  { idle = idle_key, running = running_key }
 )
 if not q then
   return { "unregistered" }

@@ -17,6 +17,7 @@ local parked_key = KEYS[8] -- zset: tenant → instant
 local unparking_key = KEYS[9] -- zset: tenants parked under limits that have changed
 local paused_key = KEYS[10] -- zset: tenant → paused since
 local idle_key = KEYS[11] -- zset: client → until when it is known to wait
+local running_key = KEYS[12] -- hash: tenant → jobs that run
 local now_given = ARGV[1] -- µs; empty: the server's time
 local name = ARGV[2] -- the tenant
 local patch_json = ARGV[3] -- JSON: weight, base, level ("" for none), paused, limits by name
@@ -24,7 +25,8 @@ local patch_json = ARGV[3] -- JSON: weight, base, level ("" for none), paused, l
 local now = time.now(now_given)
 local q = opening.open(
   now, queue_key, { ready_high_key, ready_normal_key, ready_low_key },
-  { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key, { idle = idle_key }
+  { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
+  { idle = idle_key, running = running_key }
 )
 if not q then
   return { "unregistered" }
@@ -41,7 +43,7 @@ if patch.base then
   tenants.set(tenant, "base", patch.base ~= 0 and patch.base or nil)
 end
 if patch.level then
-  tenants.set(tenant, "level", patch.level ~= "" and patch.level or nil)
+  tenants.set(tenant, "override", patch.level ~= "" and patch.level or nil)
 end
 if patch.limits then
   local own = {}
@@ -71,6 +73,9 @@ end
 tenants.settle(q, tenant)
 local sleeper = waking.find(q)
 
+if tenant.fields.limits then
+  redis.call("HSET", queue_key, "own_limits", "1")
+end
 if patch.paused == true then
   redis.call("ZADD", paused_key, "NX", now, name)
 elseif patch.paused == false then

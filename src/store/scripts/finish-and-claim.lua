@@ -34,7 +34,8 @@ local dead_jobs_key = KEYS[15] -- hash: job → reason and record
 local canceled_key = KEYS[16] -- zset: job → when the mark may be forgotten
 local idle_key = KEYS[17] -- zset: client → until when it is known to wait
 local alarm_key = KEYS[18] -- string: instant:client
-local client_key = KEYS[19] -- hash: replies to the client's last requests
+local running_key = KEYS[19] -- hash: tenant → jobs that run
+local client_key = KEYS[20] -- hash: replies to the client's last requests
 local now_given = ARGV[1] -- µs; empty: the server's time
 local client = ARGV[2] -- who asks
 local request = tonumber(ARGV[3]) -- number of the client's request
@@ -86,6 +87,7 @@ local q = queue.open({
   since = { high = since_high_key, normal = since_normal_key, low = since_low_key },
   parked = parked_key, unparking = unparking_key, delayed = delayed_key, aside = aside_key, limits = limits_key,
   dead = dead_key, dead_jobs = dead_jobs_key, canceled = canceled_key, idle = idle_key, alarm = alarm_key,
+  running = running_key,
 }, now)
 if not q then
   return { "unregistered" }
@@ -94,7 +96,7 @@ queue.notice_server(q, server)
 limits.open(q)
 moves.open(q)
 turns.open(q)
-q.bytes_left = max_bytes
+q.bytes_left, q.runs = max_bytes, {}
 q.suspect_taken = has_suspect == 1
 
 -- 1. What the worker has finished.
@@ -111,8 +113,17 @@ local function ended_of(fence)
   return ended
 end
 
+-- Jobs no longer run: a slot of a concurrency limit is free, and a tenant that waited for one, not for an instant, is
+-- back in line. Without limits of tenants nobody waits so, and the tenant need not be read.
+local function no_longer_runs(name, standing, count)
+  tenants.runs(q, name, standing, -count)
+  if q.limits.may_hold and tonumber(redis.call("ZSCORE", parked_key, name) or 0) == time.NEVER then
+    tenants.unpark(q, tenants.load(q, name))
+  end
+end
+
 local function succeed(name, standing, count)
-  tenants.no_longer_runs(q, tenants.load(q, name), standing, count)
+  no_longer_runs(name, standing, count)
   queue.count(q, "succeeded", count)
 end
 
@@ -157,7 +168,7 @@ end
 local function finish(fence, job, standing, outcome, delay, detail, text)
   local level, lane, sequence, name = places.parse(job)
   local tenant = tenants.load(q, name)
-  tenants.no_longer_runs(q, tenant, standing, 1)
+  no_longer_runs(name, standing, 1)
   if outcome == "succeeded" then
     queue.count(q, "succeeded", 1)
     moves.ended(q, tenant, level, lane, job)
@@ -236,7 +247,7 @@ local function reap()
         local level, lane, sequence, name = places.parse(job)
         local standing, text = string.match(flat[i + 1], "^%^(%l+)\n(.*)$")
         local tenant = tenants.load(q, name)
-        tenants.no_longer_runs(q, tenant, standing or level, 1)
+        no_longer_runs(name, standing or level, 1)
         if moves.is_canceled(q, job) then
           moves.end_canceled(q, tenant, level, lane, job)
         else
@@ -278,7 +289,7 @@ end
 
 local function put_back_in_line()
   for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
-    for standing, stand in pairs(tenant.stands) do
+    for standing, stand in pairs(tenant.at) do
       if stand.present and not stand.was_present then
         turns.insert(q, standing, tenant.name, stand.score)
       end
@@ -305,14 +316,14 @@ end
 
 local function take(tenant, standing, count)
   local taken, got, is_held = {}, 0, false
-  for _, level in ipairs(tenant.fields.level and queue.LEVELS or { standing }) do
-    if got < count and tenant.lanes[level] > 0 then
+  for _, level in ipairs(tenant.fields.override and queue.LEVELS or { standing }) do
+    if got < count and tenant.at[level].lanes > 0 then
       local n, held = lanes.take(q, tenant, level, count - got, taken)
       got, is_held = got + n, is_held or held
       claim.rotates = level
     end
   end
-  local own_level = not tenant.fields.level
+  local own_level = not tenant.fields.override
   for i = 1, #taken, 2 do
     local job, text = taken[i], taken[i + 1]
     local jobs, flat = claim.jobs, claim.flat
@@ -326,10 +337,9 @@ local function take(tenant, standing, count)
 end
 
 local function account(tenant, standing, stand, got)
-  tenant.waiting, tenant.running = tenant.waiting - got, tenant.running + got
-  q.waiting, q.running = q.waiting - got, q.running + got
-  local running, virtual, weights = "running:" .. standing, "virtual:" .. standing, q["weights:" .. standing]
-  q[running] = q[running] + got
+  tenant.waiting, q.waiting = tenant.waiting - got, q.waiting - got
+  tenants.runs(q, tenant.name, standing, got)
+  local virtual, weights = "virtual:" .. standing, q["weights:" .. standing]
   q[virtual] = q[virtual] + math.floor(got * 1e9 / math.max(weights, 1))
   stand.received = stand.received + got
   stand.used = stand.used + got * 1000
@@ -344,7 +354,7 @@ end
 -- One tenant's turn, or what is left of it. It goes back in line unless it is empty, parked or held.
 local function serve(name, score, standing, allowed, is_guarded)
   local tenant = tenants.load(q, name)
-  local stand = tenant.stands[standing]
+  local stand = tenant.at[standing]
   stand.score = score or stand.score
   local own = limits.of_tenant(q, tenant)
   local free, until_us, limit = limits.available(own)
@@ -401,7 +411,7 @@ local function next_turn(level, levels)
     end
   end
   local name, score = turns.next(q, level)
-  if name and tenants.load(q, name).stands[level].used == 0 then
+  if name and tenants.load(q, name).at[level].used == 0 then
     q.turns = q.turns + 1
   end
   return name, score, level, false
@@ -480,7 +490,7 @@ local function anyone_ready()
     ready = ready + redis.call("ZCARD", q.keys.ready[level])
   end
   for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
-    for _, stand in pairs(tenant.stands) do
+    for _, stand in pairs(tenant.at) do
       ready = ready + (stand.present and 1 or 0) - (stand.was_present and 1 or 0)
     end
   end
@@ -521,11 +531,8 @@ moves.close(q)
 for level, names in pairs(claim.served) do
   if #names > 0 then
     for i, since in ipairs(redis.call("ZMSCORE", q.keys.since[level], unpack(names))) do
-      local tenant = tenants.load(q, names[i])
-      local waited = since and now - tonumber(since) or 0
-      if waited > tonumber(tenant.fields.longest_wait or 0) then
-        tenants.set(tenant, "longest_wait", string.format("%d", waited))
-      end
+      local stand = tenants.load(q, names[i]).at[level]
+      stand.longest = math.max(stand.longest, since and now - tonumber(since) or 0)
     end
   end
 end

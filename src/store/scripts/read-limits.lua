@@ -14,11 +14,14 @@ local ready_low_key = KEYS[4] -- zset: tenant → score
 local parked_key = KEYS[5] -- zset: tenant → instant
 local unparking_key = KEYS[6] -- zset: tenants parked under limits that have changed
 local limits_key = KEYS[7] -- hash: state of the queue's limits
+local running_key = KEYS[8] -- hash: tenant → jobs that run
 local now_given = ARGV[1] -- µs; empty: the server's time
 local name = ARGV[2] -- the tenant, or empty
 
 local now = time.now(now_given)
-local q = queue.open({ prefix = string.sub(queue_key, 1, -6), queue = queue_key, limits = limits_key }, now)
+local q = queue.open({
+  prefix = string.sub(queue_key, 1, -6), queue = queue_key, limits = limits_key, running = running_key,
+}, now)
 if not q then
   return { "unregistered" }
 end

@@ -27,7 +27,7 @@ type Reply = [
   FoundTenant['state'],
   ...strings: [parkedBy: string, parkedUntil: string, weight: string, base: string, level: string],
   ...counts: [waiting: number, delayed: number, running: number],
-  longestWait: string,
+  longestWait: number,
   entitled: number[],
   received: number[],
 ]
@@ -50,7 +50,7 @@ export async function readTenant(requests: Requests, tenant: string, nowUs = '')
     waiting,
     delayed,
     running,
-    longestWaitMs: Number(longest) / 1000,
+    longestWaitMs: longest / 1000,
     fairness,
   }
 }

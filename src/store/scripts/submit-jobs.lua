@@ -24,6 +24,7 @@ local ids_key = KEYS[12] -- hash: period → ids given in it
 local idle_key = KEYS[13] -- zset: client → until when it is known to wait
 local alarm_key = KEYS[14] -- string: instant:client
 local client_key = KEYS[15] -- hash: replies to the client's last requests
+local running_key = KEYS[16] -- hash: tenant → jobs that run
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local lines, lines_from = ARGV, 3 -- list: tenant, level, lane, base priority or empty, kind, count, then the jobs:
@@ -39,6 +40,7 @@ local q = queue.open({
   ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
   since = { high = since_high_key, normal = since_normal_key, low = since_low_key },
   parked = parked_key, unparking = unparking_key, aside = aside_key, ids = ids_key, idle = idle_key, alarm = alarm_key,
+  running = running_key,
 }, now)
 if not q then
   return { "unregistered" }
@@ -64,7 +66,16 @@ local function digest_is_new(digest)
   return true
 end
 
+-- A tenant that had nothing to do starts to count anew.
+local function add_to_total(tenant, count)
+  if tenant.total > 0 and tenant.waiting + tenant.delayed == 0 and tenants.running(q, tenant) == 0 then
+    tenant.total = 0
+  end
+  tenant.total = tenant.total + count
+end
+
 local function append(tenant, lane, count)
+  add_to_total(tenant, count)
   tenant.waiting, q.waiting = tenant.waiting + count, q.waiting + count
   return lanes.append(q, tenant, lane, count)
 end
@@ -78,7 +89,6 @@ local function submit_fresh(tenant, lane, from, count)
   end
   pushes[#pushes + 1] = { lane = lane, values = lines, from = from, to = from + taken - 1 }
   accepted = accepted + taken
-  tenant.total = tenant.total + taken
   return string.format("%.0f", append(tenant, lane, taken)), taken
 end
 
@@ -109,7 +119,6 @@ local function submit_named(tenant, lane, from, count)
   end
   pushes[#pushes + 1] = { lane = lane, values = texts, from = 1, to = #texts }
   accepted = accepted + #texts
-  tenant.total = tenant.total + #texts
   return string.format("%.0f", first), dealt_with
 end
 
@@ -133,8 +142,8 @@ local function submit_later(tenant, lane, from, count)
       local due = (is_relative and now or 0) + tonumber(string.sub(instant, 2))
       later[#later + 1] = { job = job, text = text, due = due }
       earliest = math.min(earliest, due)
+      add_to_total(tenant, 1)
       tenant.delayed, q.delayed = tenant.delayed + 1, q.delayed + 1
-      tenant.total = tenant.total + 1
       accepted = accepted + 1
       first = first or sequence
     end
@@ -175,7 +184,7 @@ local sleeper = waking.find(q)
 if sleeper then
   local is_new = false
   for _, tenant in ipairs(q.tenants.list) do
-    for _, stand in pairs(tenant.stands) do
+    for _, stand in pairs(tenant.at) do
       is_new = is_new or (stand.present and not stand.was_present)
     end
   end

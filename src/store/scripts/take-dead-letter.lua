@@ -24,6 +24,7 @@ local dead_key = KEYS[12] -- zset: job → when it became a dead letter
 local dead_jobs_key = KEYS[13] -- hash: job → reason and record
 local idle_key = KEYS[14] -- zset: client → until when it is known to wait
 local client_key = KEYS[15] -- hash: replies to the client's last requests
+local running_key = KEYS[16] -- hash: tenant → jobs that run
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local job = ARGV[3] -- its key
@@ -35,7 +36,8 @@ if known then
 end
 local q = opening.open(
   time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
-  { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key, { idle = idle_key }
+  { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
+  { idle = idle_key, running = running_key }
 )
 local letter = q and redis.call("HGET", dead_jobs_key, job)
 if not letter then

@@ -1,0 +1,28 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+
+const folder = new URL('.', import.meta.url)
+const files = readdirSync(folder)
+const names = files.filter((file) => file.endsWith('.lua')).map((file) => file.slice(0, -'.lua'.length))
+
+function flagsOf(name: string): string {
+  const [firstLine = ''] = readFileSync(new URL(`${name}.lua`, folder), 'utf8').split('\n')
+  return firstLine
+}
+
+it.each(names)('%s has its decoder and its test beside it', (name) => {
+  expect(files).toContain(`${name}.ts`)
+  expect(files).toContain(`${name}.test.ts`)
+})
+
+it('lets every script that writes run without memory, except the one that takes jobs in', () => {
+  const writing = names.filter((name) => !name.startsWith('read-'))
+
+  expect(writing.filter((name) => flagsOf(name) !== '#!lua flags=allow-oom')).toEqual(['submit-jobs'])
+})
+
+it('lets no script write that reads', () => {
+  const reading = names.filter((name) => name.startsWith('read-'))
+
+  expect(reading.map(flagsOf)).toEqual(reading.map(() => '#!lua flags=no-writes'))
+})

@@ -1,0 +1,221 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { finishedAs, jobsOf, record, ScriptStore } from '../../testing/script-store.ts'
+import { idDigest } from '../names.ts'
+import { cancelJob } from './cancel-job.ts'
+import { addressOf, readJob } from './read-job.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+function cancel(id: string, tenant = 'a') {
+  return cancelJob(store.requests(), addressOf(id, tenant), store.nowUs)
+}
+
+it('marks a waiting job and counts it at once; the claim that meets it drops it', async () => {
+  await store.submit('a', 2)
+
+  const canceled = await store.changesOf(() => cancel('normal:default:1000000000:a'))
+  const claimed = await store.changesOf(() => store.claim(5))
+
+  expect(canceled.reply).toBe('canceled')
+  expect(canceled.changes).toMatchInlineSnapshot(`
+    {
+      "canceled": {
+        "normal:default:1000000000:a": 9000000000000000,
+      },
+      "client:me": {
+        "(expires)": true,
+        "1": "1",
+      },
+      "queue": {
+        "canceled": "1",
+        "state": "1000000001 0 0 0 0 1 0 0 0 0 0 0 0 0 0 1000 0",
+      },
+      "tenant:a": {
+        "state": "1 0 2 0 1",
+      },
+    }
+  `)
+  expect(jobsOf(claimed.reply).map((job) => job.jobKey)).toEqual(['normal:default:1000000001:a'])
+  expect(claimed.changes).toMatchInlineSnapshot(`
+    {
+      "canceled": {
+        "normal:default:1000000000:a": 173800000000,
+      },
+      "claim:1000000000": {
+        "normal:default:1000000001:a": "|rs|SEND|||2",
+      },
+      "client:me": {
+        "2": "2",
+      },
+      "lane:normal:default:a": null,
+      "leases": {
+        "1000000000:me": 1015000000,
+      },
+      "queue": {
+        "state": "1000000001 1000000000 1 0 0 0 0 1 0 1 0 0 1000000 0 0 0 0",
+      },
+      "ready:normal": null,
+      "running": {
+        "a": "1",
+      },
+      "since:normal": null,
+      "tenant:a": {
+        "(expires)": true,
+        "idle": "1",
+        "normal": "0 1000000002 0 1 1000000 1000000 0 ",
+        "state": "0 0 2 0 0",
+      },
+    }
+  `)
+})
+
+it('takes a delayed job away', async () => {
+  await store.submit('a', 0, { kind: 'later', entries: ['+5000', '', record(1)] })
+
+  const { reply, changes } = await store.changesOf(() => cancel('normal:default:01000000000:a'))
+
+  expect(reply).toBe('canceled')
+  expect(changes).toMatchInlineSnapshot(`
+    {
+      "aside": null,
+      "canceled": {
+        "normal:default:01000000000:a": 173800000000,
+      },
+      "client:me": {
+        "(expires)": true,
+        "1": "1",
+      },
+      "delayed": null,
+      "queue": {
+        "canceled": "1",
+        "state": "1000000000 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
+      },
+      "tenant:a": {
+        "(expires)": true,
+        "idle": "1",
+        "state": "0 0 1 0 0",
+      },
+    }
+  `)
+})
+
+it('lets the next job of an ordered lane start when the delayed one before it is cancelled', async () => {
+  await store.submit('a', 2, { lane: '!exact' })
+  const claim = await store.claim(5)
+  await store.finish(claim, { outcome: 'retry', delayMs: 60_000, error: '{}' })
+
+  const { reply, changes } = await store.changesOf(() => cancel(jobsOf(claim)[0]?.jobKey ?? ''))
+
+  expect(reply).toBe('canceled')
+  expect(changes).toMatchInlineSnapshot()
+  expect(jobsOf(await store.claim(5))).toHaveLength(1)
+})
+
+it('tells the worker of a running job, which ends as canceled when it comes back', async () => {
+  await store.submit('a', 1)
+  const claim = await store.claim(1, {}, 'worker')
+
+  const told = await store.changesOf(() => cancel('normal:default:1000000000:a'))
+  const ended = await store.changesOf(() =>
+    store.finish(claim, { outcome: 'retry', delayMs: 1_000, error: '{}' }, 'worker'),
+  )
+
+  expect(told.reply).toBe('canceling')
+  expect(told.changes).toMatchInlineSnapshot()
+  expect(ended.changes).toMatchInlineSnapshot()
+})
+
+it.each([
+  ['released', { outcome: 'released' }],
+  ['throttled', { outcome: 'throttled', delayMs: 1_000 }],
+  ['dead', { outcome: 'dead', reason: 'failed', error: '{}' }],
+] as const)('ends a running job as canceled that comes back %s', async (_, finish) => {
+  await store.submit('a', 1)
+  const claim = await store.claim(1, {}, 'worker')
+  await cancel('normal:default:1000000000:a')
+
+  await store.finish(claim, finish, 'worker')
+
+  const { state } = (await readJob(store.requests(), addressOf('normal:default:1000000000:a', 'a'), store.nowUs)) ?? {}
+  expect(state).toBe('canceled')
+  expect(await store.client.hmget(store.keys().queue, 'canceled', 'failed', 'waiting')).toEqual(['1', null, '0'])
+})
+
+it('lets a running job succeed that does so all the same, and leaves no mark', async () => {
+  await store.submit('a', 1)
+  const claim = await store.claim(1, {}, 'worker')
+  await cancel('normal:default:1000000000:a')
+  await cancel('normal:default:1000000000:a')
+
+  await store.finish(claim, { outcome: 'succeeded' }, 'worker')
+
+  const { state } = (await readJob(store.requests(), addressOf('normal:default:1000000000:a', 'a'), store.nowUs)) ?? {}
+  expect(state).toBe('succeeded')
+  expect(await store.dump()).not.toHaveProperty('canceled')
+})
+
+it('finds a job by the id it was given', async () => {
+  await store.submit('a', 0, { kind: 'named', entries: [idDigest('a', 'order-1'), record(1)] })
+
+  expect(await cancel('order-1')).toBe('canceled')
+  expect(await cancel('order-1', 'b')).toBe('unknown')
+})
+
+it('changes nothing for a job that has ended or was never there', async () => {
+  await store.submit('a', 2)
+  const claim = await store.claim(2)
+  const [first, second] = finishedAs(claim, { outcome: 'succeeded' })
+  if (!first || !second) throw new Error('two jobs were to be claimed')
+  await store.claim(0, { finished: [first, { ...second, finish: { outcome: 'dead', reason: 'failed', error: '{}' } }] })
+
+  const { reply, changes } = await store.changesOf(async () => [
+    await cancel('normal:default:1000000000:a'),
+    await cancel('normal:default:1000000001:a'),
+    await cancel('normal:default:1000000002:a'),
+    await cancel('never-submitted'),
+  ])
+
+  expect(reply).toEqual(['ended', 'ended', 'unknown', 'unknown'])
+  expect(changes).toEqual({})
+})
+
+it('cancels once', async () => {
+  await store.submit('a', 1)
+  await cancel('normal:default:1000000000:a')
+
+  const { reply, changes } = await store.changesOf(() => cancel('normal:default:1000000000:a'))
+
+  expect(reply).toBe('canceled')
+  expect(changes).toEqual({})
+})
+
+it('answers a repeated request from memory and changes nothing', async () => {
+  await store.submit('a', 1)
+  await cancel('normal:default:1000000000:a')
+  store.repeatFrom1()
+
+  const { reply, changes } = await store.changesOf(() => cancel('normal:default:1000000000:a'))
+
+  expect(reply).toBe('canceled')
+  expect(changes).toEqual({})
+})
+
+it('knows no job in a store that does not know the queue', async () => {
+  await store.empty()
+
+  expect(await cancel('normal:default:1:a')).toBe('unknown')
+  expect(await store.dump()).toEqual({})
+})
+
+it('runs while Redis is out of memory', async () => {
+  await store.submit('a', 1)
+
+  expect(await store.outOfMemory(() => cancel('normal:default:1000000000:a'))).toBe('canceled')
+})

@@ -1,0 +1,167 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { ScriptStore } from '../../testing/script-store.ts'
+import { changeSettings } from './change-settings.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+const slow = { name: 'tenant', kind: 'bucket', count: 1, window: 1_000_000, burst: 1, jitter: 0 } as const
+
+function change(patch: Parameters<typeof changeSettings>[1]) {
+  return changeSettings(store.requests(), patch, store.nowUs)
+}
+
+it('puts values and limits in the place of the declared ones', async () => {
+  await store.begin({ limits: { queue: '500/s' } })
+
+  const { changes } = await store.changesOf(() =>
+    change({ values: { quantum: 7 }, limits: { tenant: { tenant: slow } } }),
+  )
+
+  expect(changes).toMatchInlineSnapshot(`
+    {
+      "queue": {
+        "settings": "{"alpha":0,"keep_dead":604800000000,"keep_ids":172800000000,"limits":{"high":{},"low":{},"normal":{},"queue":[{"burst":5,"count":500,"jitter":50000,"kind":"bucket","name":"queue","window":1000000}],"tenant":[{"burst":1,"count":1,"jitter":0,"kind":"bucket","name":"tenant","window":1000000}]},"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":7}",
+        "state": "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
+      },
+      "settings": {
+        "changed": "{"limits":{"tenant":{"tenant":{"count":1,"jitter":0,"burst":1,"kind":"bucket","window":1000000,"name":"tenant"}}},"values":{"quantum":7}}",
+      },
+    }
+  `)
+})
+
+it('takes a limit off, and goes back to what is declared', async () => {
+  await store.begin({ limits: { queue: '500/s' } })
+  const before = await store.dump()
+  await change({ limits: { queue: { queue: { kind: 'none' } } } })
+  const off = JSON.parse((await queueField('settings')) ?? '{}')
+
+  await change({ limits: { queue: { queue: { kind: 'declared' } } } })
+
+  expect(off.limits.queue).toEqual({})
+  expect((await store.dump()).queue).toEqual(before.queue)
+})
+
+it('puts what limits had parked on its way back into line, and wakes an idle client for it', async () => {
+  await store.begin({ limits: { tenant: { tenant: { kind: 'concurrency', max: 1 } } } })
+  await store.submit('a', 2)
+  await store.submit('b', 2)
+  await store.claim(2)
+  await store.claim(1, { idleForMs: 60_000 }, 'sleeper')
+
+  const changed = await store.changesOf(() =>
+    change({ limits: { tenant: { tenant: { name: 'tenant', kind: 'concurrency', max: 2 } } } }),
+  )
+  const claimed = await store.changesOf(() => store.claim(5))
+
+  expect({ ...changed.changes, queue: {}, settings: {} }).toMatchInlineSnapshot(`
+    {
+      "idle": null,
+      "parked": null,
+      "queue": {},
+      "settings": {},
+      "unparking": {
+        "a": 9000000000000000,
+        "b": 9000000000000000,
+      },
+      "wake:sleeper": [
+        "work",
+      ],
+    }
+  `)
+  expect(claimed.reply.jobs).toHaveLength(6)
+  expect(claimed.changes).toMatchInlineSnapshot(`
+    {
+      "claim:1000000001": {
+        "normal:default:1000000001:a": "|rs|SEND|||2",
+        "normal:default:1000000003:b": "|rs|SEND|||2",
+      },
+      "client:me": {
+        "3": "3",
+      },
+      "lane:normal:default:a": null,
+      "lane:normal:default:b": null,
+      "leases": {
+        "1000000001:me": 1015000000,
+      },
+      "queue": {
+        "state": "1000000005 1000000001 4 0 0 0 0 4 0 4 0 0 3000000 0 0 0 0",
+      },
+      "running": {
+        "a": "2",
+        "b": "2",
+      },
+      "tenant:a": {
+        "(expires)": true,
+        "idle": "1",
+        "normal": "0 1000000002 0 2 1000000 2000000 0 ",
+        "parked": null,
+        "score:normal": null,
+        "state": "0 0 2 0 0",
+      },
+      "tenant:b": {
+        "(expires)": true,
+        "idle": "1",
+        "normal": "0 1000000004 0 2 3000000 3000000 0 ",
+        "parked": null,
+        "score:normal": null,
+        "state": "0 0 2 0 0",
+      },
+      "unparking": null,
+    }
+  `)
+})
+
+it('parks a tenant again that the changed limits still refuse, once', async () => {
+  await store.begin({ limits: { tenant: { kind: 'concurrency', max: 1 } } })
+  await store.submit('a', 3)
+  await store.claim(1)
+  await change({ values: { quantum: 5 } })
+
+  await store.claim(1)
+  const again = await store.changesOf(() => store.claim(1))
+
+  expect(await store.dump()).toMatchObject({ parked: { zset: { a: 9e15 } } })
+  expect(await store.dump()).not.toHaveProperty('unparking')
+  expect(again.changes).toEqual({ 'client:me': expect.anything() })
+})
+
+it('carries an earlier change out before the next one, in bounded steps', async () => {
+  await store.begin({ limits: { tenant: { kind: 'concurrency', max: 1 } } })
+  const tenants = Array.from({ length: 450 }, (_, index) => `t${index}`)
+  for (const tenant of tenants) await store.submit(tenant, 2)
+  for (let claimed = 0; claimed < tenants.length; ) claimed += (await store.claim(1_000)).jobs.length / 3
+
+  await change({ limits: { tenant: { tenant: { name: 'tenant', kind: 'concurrency', max: 2 } } } })
+  const parked = await store.client.zcard(store.keys().unparking)
+  await change({ values: { quantum: 2 } })
+
+  expect(parked).toBe(450)
+  expect(await store.client.zcard(store.keys().unparking)).toBe(0)
+  expect(await store.client.zcard(store.keys().readyNormal)).toBe(450)
+})
+
+it('changes nothing in a store that does not know the queue', async () => {
+  await store.empty()
+
+  await expect(change({ values: { quantum: 2 } })).rejects.toThrow('unregistered')
+  expect(await store.dump()).toEqual({})
+})
+
+it('runs while Redis is out of memory', async () => {
+  await store.outOfMemory(() => change({ values: { quantum: 2 } }))
+
+  expect(JSON.parse((await queueField('settings')) ?? '')).toMatchObject({ quantum: 2 })
+})
+
+async function queueField(field: string): Promise<string | undefined> {
+  const { queue } = await store.dump()
+  return queue && 'hash' in queue ? queue.hash[field] : undefined
+}

@@ -1,0 +1,229 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { jobsOf, ScriptStore } from '../../testing/script-store.ts'
+import { changeTenant, type TenantPatch } from './change-tenant.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+function change(patch: TenantPatch, tenant = 'a') {
+  return changeTenant(store.requests(), tenant, patch, store.nowUs)
+}
+
+it('gives a tenant in line another weight and books what it was entitled to', async () => {
+  await store.submit('a', 9)
+  await store.submit('b', 9)
+  await store.claim(8)
+
+  const { changes } = await store.changesOf(() => change({ weight: 3 }))
+
+  expect(changes).toMatchInlineSnapshot(`
+    {
+      "queue": {
+        "state": "1000000005 1000000000 2 0 0 10 0 8 0 8 0 0 4000000 0 0 4000 0",
+      },
+      "tenant:a": {
+        "normal": "1 1000000009 0 4 4000000 4000000 0 default",
+        "weight": "3",
+      },
+    }
+  `)
+})
+
+it('moves a tenant in line by the difference of its base priority', async () => {
+  await store.submit('a', 1)
+
+  const ahead = await store.changesOf(() => change({ base: -1_000 }))
+  const back = await store.changesOf(() => change({ base: 0 }))
+
+  expect(ahead.changes).toMatchInlineSnapshot(`
+    {
+      "ready:normal": {
+        "a": 999000001,
+      },
+      "tenant:a": {
+        "base": "-1000",
+      },
+    }
+  `)
+  expect(back.changes).toMatchInlineSnapshot(`
+    {
+      "ready:normal": {
+        "a": 1000000001,
+      },
+      "tenant:a": {
+        "base": null,
+      },
+    }
+  `)
+})
+
+it('makes all lines of a tenant stand on one level, without moving a job', async () => {
+  await store.submit('a', 1, { level: 'high' })
+  await store.submit('a', 1, { level: 'low' })
+
+  const put = await store.changesOf(() => change({ level: 'normal' }))
+  const claim = await store.claim(5, { levels: 'normal' })
+  const off = await store.changesOf(() => change({ level: '' }))
+
+  expect(put.changes).toMatchInlineSnapshot(`
+    {
+      "queue": {
+        "state": "1000000004 0 0 0 0 2 0 0 0 0 0 0 0 0 0 1000 0",
+      },
+      "ready:high": null,
+      "ready:low": null,
+      "ready:normal": {
+        "a": 1000000004,
+      },
+      "since:high": null,
+      "since:low": null,
+      "since:normal": {
+        "a": 1000000000,
+      },
+      "tenant:a": {
+        "normal": "0 0 0 0 0 0 0 ",
+        "override": "normal",
+      },
+    }
+  `)
+  expect(jobsOf(claim).map(({ jobKey, standing }) => `${jobKey} on ${standing}`)).toMatchInlineSnapshot(`
+    [
+      "high:default:1000000000:a on normal",
+      "low:default:1000000002:a on normal",
+    ]
+  `)
+  expect(off.changes).toMatchInlineSnapshot(`
+    {
+      "tenant:a": {
+        "(expires)": true,
+        "idle": "1",
+        "override": null,
+      },
+    }
+  `)
+})
+
+it('takes a paused tenant out of line and puts it back at its place', async () => {
+  await store.submit('a', 1)
+  const before = await store.dump()
+
+  const paused = await store.changesOf(() => change({ paused: true }))
+  store.now += 1_000_000
+  const resumed = await store.changesOf(() => change({ paused: false }))
+
+  expect(paused.changes).toMatchInlineSnapshot(`
+    {
+      "paused": {
+        "a": 1000000000,
+      },
+      "queue": {
+        "state": "1000000001 0 0 0 0 1 0 0 0 0 0 0 0 0 0 0 0",
+      },
+      "ready:normal": null,
+      "since:normal": null,
+      "tenant:a": {
+        "paused": "1000000000",
+        "score:normal": "1000000001",
+      },
+    }
+  `)
+  expect(resumed.changes).toMatchInlineSnapshot(`
+    {
+      "paused": null,
+      "queue": {
+        "state": "1000000001 0 0 0 0 1 0 0 0 0 0 0 0 0 0 1000 0",
+      },
+      "ready:normal": {
+        "a": 1000000001,
+      },
+      "since:normal": {
+        "a": 1001000000,
+      },
+      "tenant:a": {
+        "paused": null,
+        "score:normal": null,
+      },
+    }
+  `)
+  expect((await store.dump())['ready:normal']).toEqual(before['ready:normal'])
+})
+
+it('keeps the settings of a tenant that has nothing to do, and lets it go without any', async () => {
+  const set = await store.changesOf(() => change({ weight: 2 }))
+  const unset = await store.changesOf(() => change({ weight: 1 }))
+
+  expect(set.changes).toEqual({ 'tenant:a': { weight: '2' } })
+  expect(unset.changes).toEqual({ 'tenant:a': { weight: null, idle: '1', '(expires)': true } })
+})
+
+it('gives a parked tenant limits of its own and looks at it again', async () => {
+  await store.begin({ limits: { tenant: { kind: 'concurrency', max: 1 } } })
+  await store.submit('a', 2)
+  await store.claim(1)
+
+  const own = await store.changesOf(() =>
+    change({ limits: { tenant: { name: 'tenant', kind: 'concurrency', max: 2 } } }),
+  )
+  const claim = await store.claim(5)
+  const off = await store.changesOf(() => change({ limits: { tenant: { name: 'tenant', kind: 'declared' } } }))
+
+  expect(own.changes).toMatchInlineSnapshot(`
+    {
+      "parked": null,
+      "queue": {
+        "state": "1000000002 1000000000 1 0 0 1 0 1 0 1 0 0 1000000 0 0 1000 0",
+      },
+      "ready:normal": {
+        "a": 1000000002,
+      },
+      "since:normal": {
+        "a": 1000000000,
+      },
+      "tenant:a": {
+        "limits": "[{"kind":"concurrency","max":2,"name":"tenant"}]",
+        "parked": null,
+        "score:normal": null,
+      },
+    }
+  `)
+  expect(jobsOf(claim)).toHaveLength(1)
+  expect(off.changes['tenant:a']).toMatchObject({ limits: null })
+})
+
+it('wakes an idle client', async () => {
+  await store.submit('a', 1)
+  await change({ paused: true })
+  await store.claim(1, { idleForMs: 60_000 }, 'sleeper')
+
+  const { changes } = await store.changesOf(() => change({ paused: false }))
+
+  expect(changes).toMatchObject({ idle: null, paused: null, 'wake:sleeper': ['work'] })
+})
+
+it('changes nothing when it is repeated', async () => {
+  await store.submit('a', 1)
+  await change({ weight: 2, base: 5, level: 'high', paused: true })
+
+  const { changes } = await store.changesOf(() => change({ weight: 2, base: 5, level: 'high', paused: true }))
+
+  expect(changes).toEqual({})
+})
+
+it('changes nothing in a store that does not know the queue', async () => {
+  await store.empty()
+
+  await expect(change({ weight: 2 })).rejects.toThrow('unregistered')
+  expect(await store.dump()).toEqual({})
+})
+
+it('runs while Redis is out of memory', async () => {
+  await store.outOfMemory(() => change({ weight: 2 }))
+
+  expect(await store.dump()).toMatchObject({ 'tenant:a': { hash: { weight: '2' } } })
+})

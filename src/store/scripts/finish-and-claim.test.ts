@@ -1,0 +1,1040 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { finishedAs, jobsOf, record, ScriptStore } from '../../testing/script-store.ts'
+import { cancelJob } from './cancel-job.ts'
+import { changeTenant } from './change-tenant.ts'
+import type { ClaimReply } from './finish-and-claim.ts'
+import { addressOf } from './read-job.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+const ERROR = '{"name":"E","message":"m"}'
+
+/** What a claim got, in short: `a1 b1 a2`, by tenant and payload. */
+function shortly(claim: ClaimReply): string {
+  return jobsOf(claim)
+    .map(({ jobKey, record: text }) => jobKey.split(':').at(-1) + (text.split('\n').at(-1) ?? ''))
+    .join(' ')
+}
+
+describe('claiming', () => {
+  it('leases the next jobs under one fence', async () => {
+    await store.submit('a', 3)
+
+    const { reply, changes } = await store.changesOf(() => store.claim(2))
+
+    expect(reply).toEqual({
+      word: 'claimed',
+      stale: [],
+      waitMs: undefined,
+      holdsAlarm: false,
+      fence: '1000000000',
+      freshMs: undefined,
+      jobs: ['normal:default:1000000000:a', 'normal', record(1), 'normal:default:1000000001:a', 'normal', record(2)],
+    })
+    expect(changes).toMatchInlineSnapshot(`
+      {
+        "claim:1000000000": {
+          "normal:default:1000000000:a": "|rs|SEND|||1",
+          "normal:default:1000000001:a": "|rs|SEND|||2",
+        },
+        "client:me": {
+          "(expires)": true,
+          "1": "1",
+        },
+        "lane:normal:default:a": [
+          "|rs|SEND|||3",
+        ],
+        "leases": {
+          "1000000000:me": 1015000000,
+        },
+        "queue": {
+          "state": "1000000001 1000000000 1 0 0 1 0 2 0 2 0 0 2000000 0 0 1000 0",
+        },
+        "tenant:a": {
+          "state": "1 0 2 3 0 0",
+          "turn:normal": "2000 2 0 0",
+        },
+      }
+    `)
+  })
+
+  it('empties a lane, and takes its tenant out of line', async () => {
+    await store.submit('a', 1)
+
+    const { changes } = await store.changesOf(() => store.claim(2))
+
+    expect(changes).toMatchInlineSnapshot(`
+      {
+        "claim:1000000000": {
+          "normal:default:1000000000:a": "|rs|SEND|||1",
+        },
+        "client:me": {
+          "(expires)": true,
+          "1": "1",
+        },
+        "lane:normal:default:a": null,
+        "leases": {
+          "1000000000:me": 1015000000,
+        },
+        "queue": {
+          "state": "1000000001 1000000000 1 0 0 0 0 1 0 1 0 0 1000000 0 0 0 0",
+        },
+        "ready:normal": null,
+        "since:normal": null,
+        "tenant:a": {
+          "lane:normal": null,
+          "lanes:normal": null,
+          "state": "0 0 1 1 0 0",
+          "turn:normal": "0 1 1000000 1000000",
+        },
+      }
+    `)
+  })
+
+  it('gives each tenant turns of a quantum, over several claims', async () => {
+    await store.submit('a', 9)
+    await store.submit('b', 9)
+    const claims: string[] = []
+
+    for (let i = 0; i < 5; i++) claims.push(shortly(await store.claim(3)))
+
+    expect(claims).toEqual(['a1 a2 a3', 'a4 b1 b2', 'b3 b4 a5', 'a6 a7 a8', 'b5 b6 b7'])
+  })
+
+  it('gives a tenant of weight 3 three times as much', async () => {
+    await store.begin({ quantum: 1 })
+    await changeTenant(store.requests(), 'a', { weight: 3 }, store.nowUs)
+    await store.submit('a', 9)
+    await store.submit('b', 9)
+    const claims: string[] = []
+
+    for (let i = 0; i < 8; i++) claims.push(shortly(await store.claim(1)))
+
+    expect(claims.join(' ')).toBe('a1 a2 a3 b1 a4 a5 a6 b2')
+  })
+
+  it('serves high before normal before low, and only the levels asked for', async () => {
+    await store.submit('a', 1, { level: 'low' })
+    await store.submit('b', 1, { level: 'high' })
+    await store.submit('c', 1, { level: 'normal' })
+
+    expect(shortly(await store.claim(5, { levels: 'normal low' }))).toBe('c1 a1')
+    expect(shortly(await store.claim(5))).toBe('b1')
+  })
+
+  it('lets the lanes of a tenant take turns', async () => {
+    await store.begin({ quantum: 2 })
+    const lanes: string[] = []
+    for (const lane of ['x', 'y', 'z']) await store.submit('a', 4, { lane })
+
+    for (let i = 0; i < 6; i++) lanes.push(...jobsOf(await store.claim(2)).map(({ jobKey }) => jobKey.split(':')[1] ?? ''))
+
+    expect(lanes.join('')).toBe('xxyyzzxxyyzz')
+    expect(await store.client.exists(`${store.keys().queue.slice(0, -5)}ring:normal:a`)).toBe(0)
+  })
+
+  it('starts the next job of an ordered lane only when the one before has ended', async () => {
+    await store.submit('a', 2, { lane: '!exact' })
+    const first = await store.changesOf(() => store.claim(5))
+
+    const waiting = await store.claim(5)
+    await store.finish(first.reply, { outcome: 'retry', delayMs: 1_000, error: ERROR })
+    const retrying = await store.claim(5)
+    store.now += 1_000_000
+    const second = await store.claim(5)
+    const ended = await store.changesOf(() => store.finish(second, { outcome: 'succeeded' }))
+
+    expect(first.changes).toMatchInlineSnapshot(`
+      {
+        "claim:1000000000": {
+          "normal:!exact:1000000000:a": "|rs|SEND|||1",
+        },
+        "client:me": {
+          "(expires)": true,
+          "1": "1",
+        },
+        "lane:normal:!exact:a": [
+          "|rs|SEND|||2",
+        ],
+        "lanes:a": {
+          "busy:normal:!exact": "normal:!exact:1000000000:a",
+        },
+        "leases": {
+          "1000000000:me": 1015000000,
+        },
+        "queue": {
+          "state": "1000000001 1000000000 1 0 0 1 0 1 0 1 0 0 1000000 0 0 0 0",
+        },
+        "ready:normal": null,
+        "since:normal": null,
+        "tenant:a": {
+          "lane:normal": null,
+          "lanes:normal": null,
+          "state": "1 0 1 2 0 0",
+          "turn:normal": "0 1 1000000 1000000",
+        },
+      }
+    `)
+    expect([first.reply, waiting, retrying, second].map(shortly)).toEqual(['a1', '', '', 'a1'])
+    expect(ended.changes).toMatchInlineSnapshot(`
+      {
+        "claim:1001000000": null,
+        "client:me": {
+          "6": "6",
+        },
+        "lanes:a": {
+          "busy:normal:!exact": null,
+        },
+        "leases": null,
+        "queue": {
+          "state": "1001000001 1001000000 2 0 0 1 0 0 0 0 0 0 2000000 0 0 1000 0",
+          "succeeded": "1",
+        },
+        "ready:normal": {
+          "a": 1001000001,
+        },
+        "since:normal": {
+          "a": 1001000000,
+        },
+        "tenant:a": {
+          "lane:normal": "!exact",
+          "lanes:normal": "1",
+          "state": "1 0 0 2 0 0",
+        },
+      }
+    `)
+    expect(shortly(await store.claim(5))).toBe('a2')
+  })
+
+  it('says on which level a job stood whose tenant has an override', async () => {
+    await store.submit('a', 1, { level: 'low' })
+    await changeTenant(store.requests(), 'a', { level: 'high' }, store.nowUs)
+
+    const claimed = await store.changesOf(() => store.claim(1))
+    const finished = await store.changesOf(() => store.finish(claimed.reply, { outcome: 'released' }))
+
+    expect(jobsOf(claimed.reply)).toEqual([{ jobKey: 'low:default:1000000000:a', standing: 'high', record: record(1) }])
+    expect(claimed.changes).toMatchInlineSnapshot(`
+      {
+        "claim:1000000000": {
+          "low:default:1000000000:a": "^high||rs|SEND|||1",
+        },
+        "client:me": {
+          "(expires)": true,
+          "2": "2",
+        },
+        "lane:low:default:a": null,
+        "leases": {
+          "1000000000:me": 1015000000,
+        },
+        "queue": {
+          "state": "1000000002 1000000000 1 0 0 0 0 1 1 0 0 1000000 0 0 0 0 0",
+        },
+        "ready:high": null,
+        "since:high": null,
+        "tenant:a": {
+          "lane:low": null,
+          "lanes:low": null,
+          "state": "0 0 1 1 0 0",
+          "turn:high": "0 1 1000000 1000000",
+        },
+      }
+    `)
+    expect(finished.changes).toMatchInlineSnapshot(`
+      {
+        "aside": {
+          "low:default:1000000000:a": "|rs|SEND|||1",
+        },
+        "claim:1000000000": null,
+        "client:me": {
+          "3": "3",
+        },
+        "front:low:default:a": [
+          "low:default:1000000000:a",
+        ],
+        "leases": null,
+        "queue": {
+          "released": "1",
+          "state": "1000000003 1000000000 1 0 0 1 0 0 0 0 0 1000000 0 0 1000 0 0",
+        },
+        "ready:high": {
+          "a": 1000000003,
+        },
+        "since:high": {
+          "a": 1000000000,
+        },
+        "tenant:a": {
+          "lane:low": "default",
+          "lanes:low": "1",
+          "state": "1 0 0 1 1 0",
+        },
+      }
+    `)
+  })
+
+  it('answers with no more bytes than allowed, unless the first job is larger', async () => {
+    const large = JSON.stringify('x'.repeat(600_000))
+    await store.submit('a', 0, { entries: [large, large, large].map((payload) => record(JSON.parse(payload))) })
+
+    expect(jobsOf(await store.claim(3))).toHaveLength(2)
+    expect(jobsOf(await store.claim(3))).toHaveLength(1)
+  })
+
+  it('gives the overdue a turn once in ten, whatever their level', async () => {
+    await store.begin({ quantum: 1, maxWaitMs: 1_000 })
+    await store.submit('z', 5, { level: 'low' })
+    store.now += 2_000_000
+    await store.submit('a', 30, { level: 'high' })
+    const order: string[] = []
+
+    for (let i = 0; i < 20; i++) order.push(shortly(await store.claim(1))[0] ?? '')
+
+    expect(order.filter((tenant) => tenant === 'z')).toHaveLength(1)
+    expect(order.indexOf('z')).toBeLessThan(10)
+  })
+
+  it('answers `again` when it has looked at its share of tenants and found none', async () => {
+    for (let i = 0; i < 70; i++) {
+      const { firsts } = await store.submit(`t${i}`, 1)
+      await cancelJob(store.requests('canceler'), addressOf(`normal:default:${firsts[0]}:t${i}`, ''), store.nowUs)
+    }
+    await store.submit('z', 1)
+
+    const words = [await store.claim(1), await store.claim(1)]
+
+    expect(words.map(({ word }) => word)).toEqual(['again', 'claimed'])
+  })
+
+  it('lets one suspect out at a time', async () => {
+    await store.submit('a', 2)
+    await store.claim(2)
+    store.now += 15_000_000
+
+    const first = await store.claim(2)
+    const second = await store.claim(2, { hasSuspect: true })
+
+    expect(shortly(first)).toBe('a1')
+    expect(shortly(second)).toBe('')
+    expect(shortly(await store.claim(2, {}, 'another'))).toBe('a2')
+  })
+})
+
+describe('limits', () => {
+  const bucket = { kind: 'bucket', limit: 10, windowMs: 1_000, burst: 2, jitterMs: 100 } as const
+
+  it('parks a tenant until its bucket has a permit, serves the others, and takes it back in line then', async () => {
+    await store.begin({ limits: { tenant: bucket } })
+    await store.submit('a', 3)
+    await store.submit('b', 1)
+
+    const claimed = await store.changesOf(() => store.claim(5))
+    const early = await store.claim(5)
+    store.now += 122_223
+    const due = await store.changesOf(() => store.claim(5))
+
+    expect(shortly(claimed.reply)).toBe('a1 a2 b1')
+    expect(claimed.reply.freshMs).toBe(60)
+    expect(claimed.changes).toMatchInlineSnapshot(`
+      {
+        "claim:1000000000": {
+          "normal:default:1000000000:a": "|rs|SEND|||1",
+          "normal:default:1000000001:a": "|rs|SEND|||2",
+          "normal:default:1000000002:b": "|rs|SEND|||1",
+        },
+        "client:me": {
+          "(expires)": true,
+          "1": "1",
+        },
+        "lane:normal:default:a": [
+          "|rs|SEND|||3",
+        ],
+        "lane:normal:default:b": null,
+        "leases": {
+          "1000000000:me": 1015000000,
+        },
+        "limits": {
+          "tenant/tenant/jitter": "100000:1000000000:3:0:1000000000",
+        },
+        "parked": {
+          "a": 1000122223,
+        },
+        "queue": {
+          "parked": "1",
+          "state": "1000000004 1000000000 2 0 0 1 0 3 0 3 0 0 2000000 0 0 0 0",
+        },
+        "ready:normal": null,
+        "since:normal": null,
+        "tenant:a": {
+          "bucket:tenant": "1000244446:1000000000:0",
+          "parked": "tenant",
+          "score:normal": "1000000004",
+          "state": "1 0 2 3 0 0",
+          "turn:normal": "0 2 1000000 1000000",
+        },
+        "tenant:b": {
+          "bucket:tenant": "1000122223:1000000000:0",
+          "lane:normal": null,
+          "lanes:normal": null,
+          "state": "0 0 1 1 0 0",
+          "turn:normal": "0 1 2000000 2000000",
+        },
+      }
+    `)
+    expect(shortly(early)).toBe('')
+    expect(shortly(due.reply)).toBe('a3')
+    expect(due.changes).toMatchInlineSnapshot(`
+      {
+        "claim:1000122223": {
+          "normal:default:1000000002:a": "|rs|SEND|||3",
+        },
+        "client:me": {
+          "3": "3",
+        },
+        "lane:normal:default:a": null,
+        "leases": {
+          "1000122223:me": 1015122223,
+        },
+        "limits": {
+          "tenant/tenant/jitter": "100000:1000000000:4:0:1000000000",
+        },
+        "parked": null,
+        "queue": {
+          "state": "1000000004 1000122223 3 0 0 0 0 4 0 4 0 0 3000000 0 0 0 0",
+        },
+        "tenant:a": {
+          "bucket:tenant": "1000366669:1000122223:0",
+          "lane:normal": null,
+          "lanes:normal": null,
+          "parked": null,
+          "score:normal": null,
+          "state": "0 0 3 3 0 0",
+          "turn:normal": "0 3 2000000 3000000",
+        },
+      }
+    `)
+  })
+
+  it('ends the claim when the queue’s bucket is empty, and touches nobody', async () => {
+    await store.begin({ limits: { queue: bucket } })
+    await store.submit('a', 3)
+    await store.submit('b', 3)
+    await store.claim(5)
+
+    const { reply, changes } = await store.changesOf(() => store.claim(5, { idleForMs: 60_000 }))
+
+    expect(reply).toMatchObject({ word: 'idle', jobs: [], waitMs: 122.223, holdsAlarm: true })
+    expect(changes).toEqual({
+      'client:me': { 2: '2' },
+      idle: { me: 1_060_000_000 },
+      alarm: '1000122223:me',
+    })
+  })
+
+  it('closes a level whose bucket is empty, and serves the next', async () => {
+    await store.begin({ limits: { levels: { high: bucket } } })
+    await store.submit('a', 3, { level: 'high' })
+    await store.submit('a', 1, { level: 'low' })
+
+    const { reply, changes } = await store.changesOf(() => store.claim(5))
+
+    expect(shortly(reply)).toBe('a1 a2 a1')
+    expect(changes.limits).toEqual({ 'high/high': '1000244446:1000000000:0', 'high/high/jitter': '100000:1000000000:2:0:1000000000' })
+  })
+
+  it('charges all limits or none', async () => {
+    await store.begin({ limits: { queue: { ...bucket, limit: 100, burst: 50 }, tenant: bucket } })
+    await store.submit('a', 3)
+    await store.claim(5)
+    const before = (await store.dump()).limits
+
+    await store.claim(5)
+
+    expect((await store.dump()).limits).toEqual(before)
+  })
+
+  it('gives the permits of a stale grant back, and the job its place at the front', async () => {
+    await store.begin({ limits: { queue: bucket } })
+    await store.submit('a', 3)
+    const claim = await store.claim(2)
+
+    const { changes } = await store.changesOf(() => store.finish(claim, { outcome: 'returned' }))
+
+    expect(changes).toMatchInlineSnapshot(`
+      {
+        "aside": {
+          "normal:default:1000000000:a": "|rs|SEND|||1",
+          "normal:default:1000000001:a": "|rs|SEND|||2",
+        },
+        "claim:1000000000": null,
+        "client:me": {
+          "2": "2",
+        },
+        "front:normal:default:a": [
+          "normal:default:1000000000:a",
+          "normal:default:1000000001:a",
+        ],
+        "leases": null,
+        "limits": {
+          "queue/queue": "1000000000:1000000000:0",
+          "queue/queue/jitter": "100000:1000000000:2:2:1000000000",
+        },
+        "queue": {
+          "returned": "2",
+          "state": "1000000001 1000000000 1 0 0 3 0 0 0 0 0 0 2000000 0 0 1000 0",
+        },
+        "tenant:a": {
+          "state": "3 0 0 3 2 0",
+        },
+      }
+    `)
+    expect(shortly(await store.claim(5))).toBe('a1 a2')
+  })
+
+  it('does not give permits back that later grants were spaced by', async () => {
+    await store.begin({ limits: { queue: bucket } })
+    await store.submit('a', 3)
+    const first = await store.claim(1)
+    await store.claim(1)
+    const before = await store.client.hget(store.keys().limits, 'queue/queue')
+
+    await store.finish(first, { outcome: 'returned' })
+
+    expect(await store.client.hget(store.keys().limits, 'queue/queue')).toBe(before)
+  })
+
+  it('doubles its jitter when more than one grant in fifty goes stale, and halves it after a calm minute', async () => {
+    await store.begin({ limits: { queue: bucket } })
+    await store.submit('a', 50)
+    const jitter = async () => (await store.client.hget(store.keys().limits, 'queue/queue/jitter'))?.split(':')[0]
+
+    await store.finish(await store.claim(1), { outcome: 'returned' })
+    store.now += 10_000_000
+    await store.finish(await store.claim(1), { outcome: 'succeeded' })
+    const stale = await jitter()
+    for (let i = 0; i < 8; i++) {
+      store.now += 10_000_000
+      await store.finish(await store.claim(1), { outcome: 'succeeded' })
+    }
+
+    expect(stale).toBe('200000')
+    expect(await jitter()).toBe('100000')
+  })
+
+  it('holds a tenant at its concurrency and takes it back in line when a slot is free', async () => {
+    await store.begin({ limits: { tenant: { kind: 'concurrency', max: 2 } } })
+    await store.submit('a', 5)
+
+    const claimed = await store.changesOf(() => store.claim(5))
+    const [first] = finishedAs(claimed.reply, { outcome: 'succeeded' })
+    if (!first) throw new Error('jobs were to be claimed')
+    const freed = await store.changesOf(() => store.claim(5, { finished: [first] }))
+
+    expect(shortly(claimed.reply)).toBe('a1 a2')
+    expect(claimed.changes.parked).toEqual({ a: 9e15 })
+    expect(shortly(freed.reply)).toBe('a3')
+    expect(freed.changes).toMatchInlineSnapshot()
+  })
+
+  it.each(['queue', 'level'] as const)('holds a %s at its concurrency', async (scope) => {
+    const limit = { kind: 'concurrency', max: 2 } as const
+    await store.begin({ limits: scope === 'queue' ? { queue: limit } : { levels: { normal: limit } } })
+    await store.submit('a', 2)
+    await store.submit('b', 2)
+
+    const claim = await store.claim(5)
+    const full = await store.claim(5)
+    await store.finish(claim, { outcome: 'succeeded' })
+
+    expect(shortly(claim)).toBe('a1 a2')
+    expect(shortly(full)).toBe('')
+    expect(shortly(await store.claim(5))).toBe('b1 b2')
+  })
+
+  it('frees the slots of a lease that ran out', async () => {
+    await store.begin({ limits: { queue: { kind: 'concurrency', max: 1 } } })
+    await store.submit('a', 2)
+    await store.claim(1)
+    const full = await store.claim(1)
+    store.now += 15_000_000
+
+    expect(shortly(full)).toBe('')
+    expect(shortly(await store.claim(1))).toBe('a1')
+    expect(await store.client.hget(store.keys().queue, 'running')).toBe('1')
+  })
+
+  it('stays closed for a window after another server has answered', async () => {
+    await store.begin({ limits: { queue: bucket } })
+    await store.submit('a', 3)
+    await store.claim(1)
+    store.serverId = 'server-2'
+    store.now += 5_000_000
+
+    const restarted = await store.changesOf(() => store.claim(1))
+    store.now += 1_099_999
+    const closed = await store.claim(1)
+    store.now += 1
+
+    expect(shortly(restarted.reply)).toBe('')
+    expect(restarted.changes).toMatchInlineSnapshot(`
+      {
+        "client:me": {
+          "2": "2",
+        },
+        "queue": {
+          "server": "server-2",
+          "state": "1000000001 1000000000 1 1 1005000000 2 0 1 0 1 0 0 1000000 0 0 1000 0",
+        },
+      }
+    `)
+    expect(shortly(closed)).toBe('')
+    expect(shortly(await store.claim(1))).toBe('a2')
+  })
+})
+
+describe('finishing', () => {
+  async function finishOne(finish: Parameters<ScriptStore['finish']>[1]) {
+    await store.submit('a', 1)
+    const claim = await store.claim(1)
+    store.now += 2_000_000
+    return store.changesOf(() => store.finish(claim, finish))
+  }
+
+  it('leaves nothing of a job that succeeded but counts', async () => {
+    const { reply, changes } = await finishOne({ outcome: 'succeeded' })
+
+    expect(reply).toEqual({
+      word: 'idle',
+      stale: [],
+      waitMs: undefined,
+      holdsAlarm: false,
+      fence: '0',
+      freshMs: undefined,
+      jobs: [],
+    })
+    expect(changes).toMatchInlineSnapshot()
+  })
+
+  it('puts a failed job aside until its next try', async () => {
+    const { changes } = await finishOne({ outcome: 'retry', delayMs: 1_500, error: ERROR })
+
+    expect(changes).toMatchInlineSnapshot(`
+      {
+        "aside": {
+          "normal:default:1000000000:a": "1,0,0,0,retry,{"name":"E","message":"m"}|rs|SEND|||1",
+        },
+        "claim:1000000000": null,
+        "client:me": {
+          "2": "2",
+        },
+        "delayed": {
+          "normal:default:1000000000:a": 1003500000,
+        },
+        "leases": null,
+        "queue": {
+          "retried": "1",
+          "state": "1000000001 1000000000 1 0 0 0 1 0 0 0 0 0 1000000 0 0 0 0",
+        },
+        "tenant:a": {
+          "state": "0 1 0 1 0 0",
+        },
+      }
+    `)
+  })
+
+  it('puts a throttled job aside without costing it a retry', async () => {
+    const { changes } = await finishOne({ outcome: 'throttled', delayMs: 3_000 })
+
+    expect(changes).toMatchInlineSnapshot(`
+      {
+        "aside": {
+          "normal:default:1000000000:a": "0,0,1,0,upstream,|rs|SEND|||1",
+        },
+        "claim:1000000000": null,
+        "client:me": {
+          "2": "2",
+        },
+        "delayed": {
+          "normal:default:1000000000:a": 1005000000,
+        },
+        "leases": null,
+        "queue": {
+          "state": "1000000001 1000000000 1 0 0 0 1 0 0 0 0 0 1000000 0 0 0 0",
+          "throttled": "1",
+        },
+        "tenant:a": {
+          "state": "0 1 0 1 0 0",
+        },
+      }
+    `)
+  })
+
+  it('puts a job of unknown type aside, and remembers since when it is unknown', async () => {
+    const { changes } = await finishOne({ outcome: 'unknown', delayMs: 30_000 })
+
+    expect(changes).toMatchInlineSnapshot(`
+      {
+        "aside": {
+          "normal:default:1000000000:a": "0,0,0,1002000,unknown-type,|rs|SEND|||1",
+        },
+        "claim:1000000000": null,
+        "client:me": {
+          "2": "2",
+        },
+        "delayed": {
+          "normal:default:1000000000:a": 1032000000,
+        },
+        "leases": null,
+        "queue": {
+          "state": "1000000001 1000000000 1 0 0 0 1 0 0 0 0 0 1000000 0 0 0 0",
+          "unknown_type": "1",
+        },
+        "tenant:a": {
+          "state": "0 1 0 1 0 0",
+        },
+      }
+    `)
+  })
+
+  it('keeps a dead letter with its reason and error', async () => {
+    const { changes } = await finishOne({ outcome: 'dead', reason: 'discarded', error: ERROR })
+
+    expect(changes).toMatchInlineSnapshot(`
+      {
+        "claim:1000000000": null,
+        "client:me": {
+          "2": "2",
+        },
+        "dead": {
+          "normal:default:1000000000:a": 1002000000,
+        },
+        "dead:jobs": {
+          "normal:default:1000000000:a": "1002000,discarded|1,0,0,0,discarded,{"name":"E","message":"m"}|rs|SEND|||1",
+        },
+        "leases": null,
+        "queue": {
+          "failed": "1",
+          "state": "1000000001 1000000000 1 0 0 0 0 0 0 0 0 0 1000000 0 0 0 0",
+        },
+        "tenant:a": {
+          "(expires)": true,
+          "idle": "1",
+          "state": "0 0 0 0 0 0",
+        },
+      }
+    `)
+  })
+
+  it('trims dead letters past their time, and counts them', async () => {
+    await store.begin({ keepDeadLettersMs: 1_000 })
+    await finishOne({ outcome: 'dead', reason: 'failed', error: ERROR })
+
+    const { changes } = await finishOne({ outcome: 'dead', reason: 'failed', error: ERROR })
+
+    expect(Object.keys(changes.dead ?? {})).toHaveLength(2)
+    expect(await store.client.zcard(store.keys().dead)).toBe(1)
+    expect(await store.client.hlen(store.keys().deadJobs)).toBe(1)
+    expect(await store.client.hget(store.keys().queue, 'dead_expired')).toBe('1')
+  })
+
+  it('puts a released job back to the front of its lane', async () => {
+    await store.submit('a', 3)
+    const claim = await store.claim(2)
+
+    const { changes } = await store.changesOf(() => store.finish(claim, { outcome: 'released' }))
+
+    expect(changes).toMatchInlineSnapshot(`
+      {
+        "aside": {
+          "normal:default:1000000000:a": "|rs|SEND|||1",
+          "normal:default:1000000001:a": "|rs|SEND|||2",
+        },
+        "claim:1000000000": null,
+        "client:me": {
+          "2": "2",
+        },
+        "front:normal:default:a": [
+          "normal:default:1000000000:a",
+          "normal:default:1000000001:a",
+        ],
+        "leases": null,
+        "queue": {
+          "released": "2",
+          "state": "1000000001 1000000000 1 0 0 3 0 0 0 0 0 0 2000000 0 0 1000 0",
+        },
+        "tenant:a": {
+          "state": "3 0 0 3 2 0",
+        },
+      }
+    `)
+    expect(shortly(await store.claim(5))).toBe('a1 a2 a3')
+  })
+
+  it('finishes and claims in one call', async () => {
+    await store.submit('a', 2)
+    const claim = await store.claim(1)
+
+    const { reply, changes } = await store.changesOf(() =>
+      store.claim(1, { finished: finishedAs(claim, { outcome: 'succeeded' }) }),
+    )
+
+    expect(shortly(reply)).toBe('a2')
+    expect(changes).toMatchInlineSnapshot()
+  })
+
+  it('refuses what is no longer the caller’s, by its position, and finishes the rest', async () => {
+    await store.submit('a', 2)
+    const claim = await store.claim(2)
+    const [first, second] = finishedAs(claim, { outcome: 'succeeded' })
+    if (!first || !second) throw new Error('two jobs were to be claimed')
+
+    const stale = await store.changesOf(() => store.claim(0, { finished: [{ ...first, fence: '7' }] }))
+    const mixed = await store.claim(0, { finished: [{ ...first, fence: '7' }, second, second] })
+
+    expect(stale.reply.stale).toEqual([0])
+    expect(stale.changes).toEqual({ 'client:me': { 2: '2' } })
+    expect(mixed.stale).toEqual([0, 2])
+    expect(await store.client.hmget(store.keys().queue, 'succeeded', 'running')).toEqual(['1', '1'])
+  })
+})
+
+describe('what is due', () => {
+  it('brings a delayed job back before the fresh ones', async () => {
+    await store.submit('a', 2)
+    await store.submit('a', 0, { kind: 'later', entries: ['+5000', '', record('later')] })
+    store.now += 5_000
+
+    const { reply, changes } = await store.changesOf(() => store.claim(2))
+
+    expect(shortly(reply)).toBe('a"later" a1')
+    expect(changes).toMatchInlineSnapshot(`
+      {
+        "aside": null,
+        "claim:1000005000": {
+          "normal:default:01000000002:a": "|rs|SEND|||"later"",
+          "normal:default:1000000000:a": "|rs|SEND|||1",
+        },
+        "client:me": {
+          "(expires)": true,
+          "1": "1",
+        },
+        "delayed": null,
+        "lane:normal:default:a": [
+          "|rs|SEND|||2",
+        ],
+        "leases": {
+          "1000005000:me": 1015005000,
+        },
+        "queue": {
+          "state": "1000000002 1000005000 1 0 0 1 0 2 0 2 0 0 2000000 0 0 1000 0",
+        },
+        "since:normal": {
+          "a": 1000005000,
+        },
+        "tenant:a": {
+          "longest_wait": "5000",
+          "state": "1 0 2 3 0 0",
+          "turn:normal": "2000 2 0 0",
+        },
+      }
+    `)
+  })
+
+  it('puts the jobs of a lease that ran out at the front again and counts a stall', async () => {
+    await store.submit('a', 3)
+    await store.claim(2)
+    store.now += 15_000_000
+
+    const { changes } = await store.changesOf(() => store.claim(0))
+
+    expect(changes).toMatchInlineSnapshot(`
+      {
+        "aside": {
+          "normal:default:1000000000:a": "0,1,0,0,stall,|rs|SEND|||1",
+          "normal:default:1000000001:a": "0,1,0,0,stall,|rs|SEND|||2",
+        },
+        "claim:1000000000": null,
+        "client:me": {
+          "2": "2",
+        },
+        "front:normal:default:a": [
+          "normal:default:1000000000:a",
+          "normal:default:1000000001:a",
+        ],
+        "leases": null,
+        "queue": {
+          "stalled": "2",
+          "state": "1000000001 1000000000 1 0 0 3 0 0 0 0 0 0 2000000 0 0 1000 0",
+        },
+        "tenant:a": {
+          "state": "3 0 0 3 2 0",
+        },
+      }
+    `)
+    expect(shortly(await store.claim(1))).toBe('a1')
+  })
+
+  it('lets a stalled job wait longer each time, and makes it a dead letter after maxStalls', async () => {
+    await store.begin({ maxStalls: 2 })
+    await store.submit('a', 1)
+    await store.claim(1)
+    store.now += 15_000_000
+    await store.claim(1)
+    store.now += 15_000_000
+
+    const second = await store.changesOf(() => store.claim(1))
+    store.now += 1_000_000
+    const back = await store.claim(1)
+    store.now += 15_000_000
+    const third = await store.changesOf(() => store.claim(1))
+
+    expect(shortly(second.reply)).toBe('')
+    expect(second.changes.delayed).toEqual({ 'normal:default:1000000000:a': 1_031_000_000 })
+    expect(shortly(back)).toBe('a1')
+    expect(third.changes).toMatchInlineSnapshot(`
+      {
+        "claim:1031000000": null,
+        "client:me": {
+          "5": "5",
+        },
+        "dead": {
+          "normal:default:1000000000:a": 1046000000,
+        },
+        "dead:jobs": {
+          "normal:default:1000000000:a": "1046000,stalled|0,3,0,0,stall,|rs|SEND|||1",
+        },
+        "leases": null,
+        "queue": {
+          "failed": "1",
+          "stalled": "3",
+          "state": "1031000000 1031000000 3 0 0 0 0 0 0 0 0 0 3000000 0 0 0 0",
+        },
+        "tenant:a": {
+          "(expires)": true,
+          "idle": "1",
+          "state": "0 0 0 0 0 0",
+        },
+      }
+    `)
+  })
+
+  it('drops a cancelled job of a lease that ran out', async () => {
+    await store.submit('a', 1)
+    await store.claim(1)
+    await cancelJob(store.requests('canceler'), addressOf('normal:default:1000000000:a', ''), store.nowUs)
+    store.now += 15_000_000
+
+    await store.claim(1)
+
+    expect(await store.client.hmget(store.keys().queue, 'canceled', 'stalled', 'running')).toEqual(['1', null, '0'])
+  })
+})
+
+describe('waiting', () => {
+  it('registers an idle client, and gives it the alarm for the next instant', async () => {
+    await store.submit('a', 0, { kind: 'later', entries: ['+3000000', '', record(1)] })
+
+    const { reply, changes } = await store.changesOf(() => store.claim(1, { idleForMs: 30_000 }))
+
+    expect(reply).toMatchObject({ word: 'idle', waitMs: 3_000, holdsAlarm: true })
+    expect(changes).toEqual({
+      'client:me': { 1: '1', '(expires)': true },
+      idle: { me: 1_030_000_000 },
+      alarm: '1003000000:me',
+    })
+  })
+
+  it('gives the alarm to one client, and to another for an earlier instant', async () => {
+    await store.submit('a', 0, { kind: 'later', entries: ['+3000000', '', record(1)] })
+    await store.claim(1, { idleForMs: 30_000 }, 'first')
+
+    const second = await store.claim(1, { idleForMs: 30_000 }, 'second')
+    await store.submit('a', 0, { kind: 'later', entries: ['+1000000', '', record(2)] })
+    const earlier = await store.claim(1, { idleForMs: 30_000 }, 'second')
+
+    expect(second).toMatchObject({ waitMs: 3_000, holdsAlarm: false })
+    expect(earlier).toMatchObject({ waitMs: 1_000, holdsAlarm: true })
+  })
+
+  it('knows no instant when nothing is due', async () => {
+    expect(await store.claim(1, { idleForMs: 30_000 })).toMatchObject({ word: 'idle', waitMs: undefined })
+  })
+
+  it('wakes the next client when it cannot take everything itself', async () => {
+    await store.claim(1, { idleForMs: 30_000 }, 'sleeper')
+    await store.submit('a', 2)
+    await store.claim(1, { idleForMs: 30_000 }, 'second')
+    await store.client.del(store.keys('sleeper').wake)
+    await store.claim(1, { levels: 'high', idleForMs: 30_000 }, 'sleeper')
+    await store.submit('b', 2)
+
+    const { changes } = await store.changesOf(() => store.claim(1, { idleForMs: 30_000 }))
+
+    expect(changes).toMatchObject({ 'wake:sleeper': ['work', 'work'] })
+  })
+
+  it('wakes nobody when nothing is left', async () => {
+    await store.submit('a', 1)
+    await store.claim(1, { levels: 'high', idleForMs: 30_000 }, 'sleeper')
+    const claim = await store.claim(1, { idleForMs: 30_000 })
+
+    const { changes } = await store.changesOf(() =>
+      store.claim(0, { idleForMs: 30_000, finished: finishedAs(claim, { outcome: 'succeeded' }) }),
+    )
+
+    expect(changes).not.toHaveProperty('wake:sleeper')
+  })
+})
+
+describe('a repeated request', () => {
+  it('is answered from the leases under its number and changes nothing', async () => {
+    await store.submit('a', 3)
+    const first = await store.claim(2)
+    store.repeatFrom1()
+
+    const { reply, changes } = await store.changesOf(() => store.claim(2))
+
+    expect({ ...reply, jobs: jobsOf(reply).sort(byKey) }).toEqual({ ...first, jobs: jobsOf(first).sort(byKey) })
+    expect(changes).toEqual({})
+  })
+
+  it('finishes nothing twice', async () => {
+    await store.submit('a', 1)
+    const claim = await store.claim(1, {}, 'another')
+    const finished = finishedAs(claim, { outcome: 'retry', delayMs: 1_000, error: ERROR })
+    const first = await store.claim(0, { finished })
+    store.repeatFrom1()
+
+    const { reply, changes } = await store.changesOf(() => store.claim(0, { finished }))
+
+    expect(reply).toEqual(first)
+    expect(changes).toEqual({})
+  })
+
+  const byKey = (a: { jobKey: string }, b: { jobKey: string }) => (a.jobKey < b.jobKey ? -1 : 1)
+})
+
+it('changes nothing in a store that does not know the queue', async () => {
+  await store.empty()
+
+  await expect(store.claim(1)).rejects.toThrow('unregistered')
+  expect(await store.dump()).toEqual({})
+})
+
+it('finishes and claims while Redis is out of memory', async () => {
+  await store.submit('a', 2)
+
+  const second = await store.outOfMemory(async () => {
+    const first = await store.claim(1)
+    return store.claim(1, { finished: finishedAs(first, { outcome: 'retry', delayMs: 1_000, error: ERROR }) })
+  })
+
+  expect(shortly(second)).toBe('a2')
+  expect(await store.client.hmget(store.keys().queue, 'running', 'delayed')).toEqual(['1', '1'])
+})

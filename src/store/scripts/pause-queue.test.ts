@@ -1,0 +1,74 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { ScriptStore } from '../../testing/script-store.ts'
+import { pauseQueue } from './pause-queue.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+function pause(isPaused: boolean, level?: 'high' | 'normal' | 'low') {
+  return pauseQueue(store.requests(), { isPaused, level, nowUs: store.nowUs })
+}
+
+it('starts no job of a paused queue, and all of them after it is resumed', async () => {
+  await store.submit('a', 1)
+
+  const paused = await store.changesOf(() => pause(true))
+  const claim = await store.claim(1)
+  store.now += 5_000
+  const resumed = await store.changesOf(() => pause(false))
+
+  expect(paused.changes).toEqual({ queue: { paused: '1000000000' } })
+  expect(claim.jobs).toEqual([])
+  expect(resumed.changes).toEqual({ queue: { paused: '0', resumed: '1000005000' } })
+  expect((await store.claim(1)).jobs).toHaveLength(3)
+})
+
+it('pauses one level, and the others go on', async () => {
+  await store.submit('a', 1, { level: 'high' })
+  await store.submit('b', 1, { level: 'low' })
+
+  const { changes } = await store.changesOf(() => pause(true, 'high'))
+
+  expect(changes).toEqual({ queue: { 'paused:high': '1000000000' } })
+  expect((await store.claim(5)).jobs[1]).toBe('low')
+})
+
+it('keeps the instant of the first pause, and of the first resumption', async () => {
+  await pause(true)
+  store.now += 5_000
+  const paused = await store.changesOf(() => pause(true))
+  await pause(false)
+  store.now += 5_000
+  const resumed = await store.changesOf(() => pause(false))
+
+  expect(paused.changes).toEqual({})
+  expect(resumed.changes).toEqual({})
+})
+
+it('wakes an idle client when it is resumed', async () => {
+  await pause(true)
+  await store.claim(1, { idleForMs: 60_000 }, 'sleeper')
+
+  const { changes } = await store.changesOf(() => pause(false))
+
+  expect(changes).toMatchObject({ idle: null, 'wake:sleeper': ['work'] })
+})
+
+it('changes nothing in a store that does not know the queue', async () => {
+  await store.empty()
+
+  await expect(pause(true)).rejects.toThrow('unregistered')
+  expect(await store.dump()).toEqual({})
+})
+
+it('runs while Redis is out of memory', async () => {
+  await store.outOfMemory(() => pause(true))
+
+  expect(await store.dump()).toMatchObject({ queue: { hash: { paused: '1000000000' } } })
+})

@@ -1,0 +1,78 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { finishedAs, ScriptStore } from '../../testing/script-store.ts'
+import { readDeadLetters } from './read-dead-letters.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+async function bury(tenant: string): Promise<void> {
+  await store.submit(tenant, 1)
+  const claim = await store.claim(1)
+  await store.claim(0, {
+    finished: finishedAs(claim, { outcome: 'dead', reason: 'discarded', error: '{"name":"E","message":"m"}' }),
+  })
+}
+
+function read(from: number, count: number) {
+  return readDeadLetters(store.redis, store.keys(), { from, count })
+}
+
+it('lists the newest first, page by page, and changes nothing', async () => {
+  for (const tenant of ['a', 'b', 'c']) {
+    await bury(tenant)
+    store.now += 1_000_000
+  }
+
+  const { reply, changes } = await store.changesOf(async () => [await read(0, 2), await read(2, 2), await read(4, 2)])
+
+  expect(reply.map(({ total, letters }) => [total, ...letters.map((letter) => letter.jobKey.at(-1))])).toEqual([
+    [3, 'c', 'b'],
+    [3, 'a'],
+    [3],
+  ])
+  expect(reply[1]?.letters[0]).toMatchInlineSnapshot(`
+    {
+      "diedAt": 1000000,
+      "jobKey": "normal:default:1000000000:a",
+      "reason": "discarded",
+      "record": {
+        "createdAt": 1000,
+        "givenId": undefined,
+        "history": {
+          "attempts": 1,
+          "error": {
+            "message": "m",
+            "name": "E",
+          },
+          "reason": "discarded",
+          "stalls": 0,
+          "throttles": 0,
+          "unknownSince": 0,
+        },
+        "options": {},
+        "payload": "1",
+        "type": "SEND",
+      },
+    }
+  `)
+  expect(changes).toEqual({})
+})
+
+it('leaves out what it cannot read', async () => {
+  await bury('a')
+  await store.client.hset(store.keys().deadJobs, 'normal:default:1000000000:a', 'nonsense')
+
+  expect(await read(0, 2)).toEqual({ total: 1, letters: [] })
+})
+
+it('finds none in an empty store, out of memory or not', async () => {
+  await store.empty()
+
+  expect(await store.outOfMemory(() => read(0, 10))).toEqual({ total: 0, letters: [] })
+})

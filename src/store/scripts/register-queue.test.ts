@@ -1,0 +1,71 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { ScriptStore } from '../../testing/script-store.ts'
+import { changeSettings } from './change-settings.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+it('makes a queue known in a new store, its limits open', async () => {
+  await store.empty()
+
+  const { changes } = await store.changesOf(() => store.register({ limits: { queue: '500/s' } }))
+
+  expect(changes).toMatchInlineSnapshot(`
+    {
+      "queue": {
+        "server": "server-1",
+        "settings": "{"alpha":0,"keep_dead":604800000000,"keep_ids":172800000000,"limits":{"high":{},"low":{},"normal":{},"queue":[{"burst":5,"count":500,"jitter":50000,"kind":"bucket","name":"queue","window":1000000}],"tenant":{}},"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":4}",
+      },
+      "settings": {
+        "declared": "{"values":{"quantum":4,"alpha":0,"max_progress":60000000,"max_wait":60000000,"max_stalls":5,"max_pending":0,"max_pending_tenant":0,"keep_ids":172800000000,"keep_dead":604800000000},"limits":{"queue":[{"name":"queue","kind":"bucket","count":500,"window":1000000,"burst":5,"jitter":50000}],"high":[],"normal":[],"low":[],"tenant":[]}}",
+      },
+    }
+  `)
+})
+
+it('changes nothing when it is repeated', async () => {
+  await store.submit('a', 1)
+
+  const { changes } = await store.changesOf(() => store.register())
+
+  expect(changes).toEqual({})
+})
+
+it('replaces what was declared before, and keeps what operators changed', async () => {
+  await store.begin({ quantum: 2, alpha: 10 })
+  await changeSettings(store.requests(), { values: { quantum: 9 } }, store.nowUs)
+
+  await store.register({ quantum: 3, alpha: 20 })
+
+  const { queue } = await store.dump()
+  const settings = queue && 'hash' in queue ? JSON.parse(queue.hash.settings ?? '') : undefined
+  expect(settings).toMatchObject({ quantum: 9, alpha: 20 })
+})
+
+it('closes limits as after a restart when the store has lost a queue that the caller knew', async () => {
+  await store.empty()
+
+  const { changes } = await store.changesOf(() => store.register({}, true))
+
+  expect(changes.queue).toMatchObject({ server: 'server-1', restarts: '1', restarted_at: '1000000000' })
+})
+
+it('leaves limits open when another process has registered the queue again before', async () => {
+  const { changes } = await store.changesOf(() => store.register({}, true))
+
+  expect(changes).toEqual({})
+})
+
+it('runs while Redis is out of memory', async () => {
+  await store.empty()
+
+  await store.outOfMemory(() => store.register())
+
+  expect(Object.keys(await store.dump())).toEqual(['queue', 'settings'])
+})

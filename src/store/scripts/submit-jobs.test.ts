@@ -1,0 +1,430 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { StoreOutOfMemoryError } from '../../errors.ts'
+import { record, ScriptStore } from '../../testing/script-store.ts'
+import { changeTenant } from './change-tenant.ts'
+import { submitJobs } from './submit-jobs.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+it('puts jobs at the end of their lane and their tenant in line', async () => {
+  const { reply, changes } = await store.changesOf(() => store.submit('a', 2))
+
+  expect(reply).toMatchInlineSnapshot(`
+    {
+      "accepted": 2,
+      "duplicates": 0,
+      "firsts": [
+        "1000000000",
+      ],
+      "full": [],
+    }
+  `)
+  expect(changes).toMatchInlineSnapshot(`
+    {
+      "client:producer": {
+        "(expires)": true,
+        "1": "1",
+      },
+      "lane:normal:default:a": [
+        "|rs|SEND|||1",
+        "|rs|SEND|||2",
+      ],
+      "queue": {
+        "state": "1000000001 0 0 0 0 2 0 0 0 0 0 0 0 0 0 1000 0",
+        "submitted": "2",
+      },
+      "ready:normal": {
+        "a": 1000000001,
+      },
+      "since:normal": {
+        "a": 1000000000,
+      },
+      "tenant:a": {
+        "normal": "1 1000000002 0 0 0 0 0 default",
+        "state": "2 0 2 0 0",
+      },
+    }
+  `)
+})
+
+it('numbers the jobs of a lane without gaps, and leaves the tenant its place in line', async () => {
+  await store.submit('a', 2)
+  store.now += 5_000
+
+  const { reply, changes } = await store.changesOf(() => store.submit('a', 1))
+
+  expect(reply.firsts).toEqual(['1000000002'])
+  expect(changes).toMatchInlineSnapshot(`
+    {
+      "client:producer": {
+        "2": "2",
+      },
+      "lane:normal:default:a": [
+        "|rs|SEND|||1",
+        "|rs|SEND|||2",
+        "|rs|SEND|||1",
+      ],
+      "queue": {
+        "state": "1000000001 0 0 0 0 3 0 0 0 0 0 0 0 0 0 1000 0",
+        "submitted": "3",
+      },
+      "tenant:a": {
+        "normal": "1 1000000003 0 0 0 0 0 default",
+        "state": "3 0 3 0 0",
+      },
+    }
+  `)
+})
+
+it('takes many tenants, levels and lanes at once', async () => {
+  const line = { basePriority: undefined, kind: 'fresh' } as const
+
+  const { reply, changes } = await store.changesOf(() =>
+    store.submitLines([
+      { ...line, tenant: 'a', level: 'high', lane: 'default', entries: [record(1)] },
+      { ...line, tenant: 'a', level: 'high', lane: 'news', entries: [record(2)] },
+      { ...line, tenant: 'a', level: 'low', lane: '!exact', entries: [record(3)] },
+      { ...line, tenant: 'b', level: 'normal', lane: 'default', entries: [record(4)] },
+    ]),
+  )
+
+  expect(reply.accepted).toBe(4)
+  expect(changes).toMatchInlineSnapshot(`
+    {
+      "client:producer": {
+        "(expires)": true,
+        "1": "1",
+      },
+      "lane:high:default:a": [
+        "|rs|SEND|||1",
+      ],
+      "lane:high:news:a": [
+        "|rs|SEND|||2",
+      ],
+      "lane:low:!exact:a": [
+        "|rs|SEND|||3",
+      ],
+      "lane:normal:default:b": [
+        "|rs|SEND|||4",
+      ],
+      "lanes:a": {
+        "high:news": "1000000003",
+        "low:!exact": "1000000004",
+      },
+      "queue": {
+        "state": "1000000006 0 0 0 0 4 0 0 0 0 0 0 0 0 1000 1000 1000",
+        "submitted": "4",
+      },
+      "ready:high": {
+        "a": 1000000001,
+      },
+      "ready:low": {
+        "a": 1000000004,
+      },
+      "ready:normal": {
+        "b": 1000000006,
+      },
+      "ring:high:a": [
+        "news",
+      ],
+      "since:high": {
+        "a": 1000000000,
+      },
+      "since:low": {
+        "a": 1000000000,
+      },
+      "since:normal": {
+        "b": 1000000000,
+      },
+      "tenant:a": {
+        "high": "2 1000000001 0 0 0 0 0 default",
+        "low": "1 0 0 0 0 0 0 !exact",
+        "state": "3 0 3 0 0",
+      },
+      "tenant:b": {
+        "normal": "1 1000000006 0 0 0 0 0 default",
+        "state": "1 0 1 0 0",
+      },
+    }
+  `)
+})
+
+it('takes a job with an id of its own once, within a call and over calls', async () => {
+  const named = { kind: 'named', entries: ['aa01', record(1), 'aa02', record(2), 'aa01', record(3)] } as const
+
+  const first = await store.changesOf(() => store.submit('a', 0, named))
+  const second = await store.changesOf(() => store.submit('a', 0, named))
+
+  expect(first.reply).toMatchInlineSnapshot(`
+    {
+      "accepted": 2,
+      "duplicates": 1,
+      "firsts": [
+        "1000000000",
+      ],
+      "full": [],
+    }
+  `)
+  expect(first.changes).toMatchInlineSnapshot(`
+    {
+      "client:producer": {
+        "(expires)": true,
+        "1": "1",
+      },
+      "ids": {
+        "(expires)": true,
+        "0": "2",
+      },
+      "ids:0:0:1": {
+        "(expires)": true,
+        "aa01": "normal:default:1000000000",
+      },
+      "ids:0:0:2": {
+        "(expires)": true,
+        "aa02": "normal:default:1000000001",
+      },
+      "lane:normal:default:a": [
+        "|rs|SEND|||1",
+        "|rs|SEND|||2",
+      ],
+      "queue": {
+        "state": "1000000001 0 0 0 0 2 0 0 0 0 0 0 0 0 0 1000 0",
+        "submitted": "2",
+      },
+      "ready:normal": {
+        "a": 1000000001,
+      },
+      "since:normal": {
+        "a": 1000000000,
+      },
+      "tenant:a": {
+        "normal": "1 1000000002 0 0 0 0 0 default",
+        "state": "2 0 2 0 0",
+      },
+    }
+  `)
+  expect(second.reply).toEqual({ accepted: 0, duplicates: 3, firsts: ['0'], full: [] })
+  expect(second.changes).toEqual({ 'client:producer': { 2: '2' } })
+})
+
+it('puts later jobs aside until their instant, without a place in line', async () => {
+  const later = { kind: 'later', entries: ['+5000', '', record(1), '@2000000000', 'bb01', record(2)] } as const
+
+  const { reply, changes } = await store.changesOf(() => store.submit('a', 0, later))
+
+  expect(reply).toMatchInlineSnapshot(`
+    {
+      "accepted": 2,
+      "duplicates": 0,
+      "firsts": [
+        "01000000000",
+      ],
+      "full": [],
+    }
+  `)
+  expect(changes).toMatchInlineSnapshot(`
+    {
+      "aside": {
+        "normal:default:01000000000:a": "|rs|SEND|||1",
+        "normal:default:01000000001:a": "|rs|SEND|||2",
+      },
+      "client:producer": {
+        "(expires)": true,
+        "1": "1",
+      },
+      "delayed": {
+        "normal:default:01000000000:a": 1000005000,
+        "normal:default:01000000001:a": 2000000000,
+      },
+      "ids": {
+        "(expires)": true,
+        "0": "1",
+      },
+      "ids:0:0:1": {
+        "(expires)": true,
+        "bb01": "normal:default:01000000001",
+      },
+      "queue": {
+        "state": "1000000001 0 0 0 0 0 2 0 0 0 0 0 0 0 0 0 0",
+        "submitted": "2",
+      },
+      "tenant:a": {
+        "state": "0 2 2 0 0",
+      },
+    }
+  `)
+})
+
+it('wakes an idle client for a tenant that comes into line', async () => {
+  await store.claim(1, { idleForMs: 1_000 }, 'sleeper')
+
+  const { changes } = await store.changesOf(() => store.submit('a', 1))
+
+  expect(changes).toMatchObject({ idle: null, 'wake:sleeper': ['work'] })
+})
+
+it('wakes an idle client for a later job only when nobody wakes before it anyway', async () => {
+  await store.submit('a', 0, { kind: 'later', entries: ['+10000000', '', record(1)] })
+  await store.claim(1, { idleForMs: 60_000 }, 'sleeper')
+
+  const after = await store.changesOf(() =>
+    store.submit('a', 0, { kind: 'later', entries: ['+20000000', '', record(2)] }),
+  )
+  const before = await store.changesOf(() =>
+    store.submit('a', 0, { kind: 'later', entries: ['+5000000', '', record(3)] }),
+  )
+
+  expect(after.changes).not.toHaveProperty('wake:sleeper')
+  expect(before.changes).toMatchObject({ idle: null, 'wake:sleeper': ['work'] })
+})
+
+it('wakes nobody for a tenant that stands in line already', async () => {
+  await store.submit('a', 1)
+  await store.claim(1, { levels: 'high', idleForMs: 1_000 }, 'sleeper')
+
+  const { changes } = await store.changesOf(() => store.submit('a', 1))
+
+  expect(Object.keys(changes)).toEqual(['client:producer', 'lane:normal:default:a', 'queue', 'tenant:a'])
+})
+
+it('gives a tenant a head start', async () => {
+  const { changes } = await store.changesOf(() => store.submit('a', 1, { basePriority: -500 }))
+
+  expect(changes['ready:normal']).toEqual({ a: 999_500_001 })
+  expect(changes['tenant:a']).toMatchObject({ base: '-500' })
+})
+
+it('keeps a paused tenant out of line', async () => {
+  await changeTenant(store.requests(), 'a', { paused: true }, store.nowUs)
+
+  const { changes } = await store.changesOf(() => store.submit('a', 1))
+
+  expect(changes).toMatchInlineSnapshot(`
+    {
+      "client:producer": {
+        "(expires)": true,
+        "1": "1",
+      },
+      "lane:normal:default:a": [
+        "|rs|SEND|||1",
+      ],
+      "queue": {
+        "state": "1000000000 0 0 0 0 1 0 0 0 0 0 0 0 0 0 0 0",
+        "submitted": "1",
+      },
+      "tenant:a": {
+        "normal": "1 1000000001 0 0 0 0 0 default",
+        "state": "1 0 1 0 0",
+      },
+    }
+  `)
+})
+
+it('takes no more than the queue may hold, and says what did not fit', async () => {
+  await store.begin({ maxPending: 3 })
+
+  const { reply } = await store.changesOf(() =>
+    store.submitLines([
+      {
+        tenant: 'a',
+        level: 'normal',
+        lane: 'default',
+        basePriority: undefined,
+        kind: 'fresh',
+        entries: [record(1), record(2)],
+      },
+      {
+        tenant: 'b',
+        level: 'normal',
+        lane: 'default',
+        basePriority: undefined,
+        kind: 'named',
+        entries: ['cc01', record(3), 'cc02', record(4)],
+      },
+      {
+        tenant: 'c',
+        level: 'normal',
+        lane: 'default',
+        basePriority: undefined,
+        kind: 'later',
+        entries: ['+1', '', record(5)],
+      },
+    ]),
+  )
+  const again = await store.changesOf(() => store.submit('d', 1))
+
+  expect(reply).toMatchInlineSnapshot(`
+    {
+      "accepted": 3,
+      "duplicates": 0,
+      "firsts": [
+        "1000000000",
+        "1000000002",
+        "0",
+      ],
+      "full": [
+        {
+          "dealtWith": 1,
+          "line": 1,
+        },
+        {
+          "dealtWith": 0,
+          "line": 2,
+        },
+      ],
+    }
+  `)
+  expect(again.reply).toEqual({ accepted: 0, duplicates: 0, firsts: ['0'], full: [{ line: 0, dealtWith: 0 }] })
+  expect(again.changes).toEqual({ 'client:producer': { 2: '2' }, 'tenant:d': expect.objectContaining({ '(expires)': true }) })
+})
+
+it('takes no more of one tenant than it may have, and others meanwhile', async () => {
+  await store.begin({ maxPendingPerTenant: 2 })
+
+  const a = await store.submit('a', 3)
+  const b = await store.submit('b', 1)
+
+  expect(a).toMatchObject({ accepted: 2, full: [{ line: 0, dealtWith: 2 }] })
+  expect(b).toMatchObject({ accepted: 1, full: [] })
+})
+
+it('answers a repeated request from memory and changes nothing', async () => {
+  const first = await store.submit('a', 2)
+  store.repeatFrom1('producer')
+
+  const { reply, changes } = await store.changesOf(() => store.submit('a', 2))
+
+  expect(reply).toEqual(first)
+  expect(changes).toEqual({})
+})
+
+it('changes nothing in a store that does not know the queue', async () => {
+  await store.empty()
+
+  await expect(store.submit('a', 1)).rejects.toThrow('unregistered')
+  expect(await store.dump()).toEqual({})
+})
+
+it('is refused while Redis is out of memory, and changes nothing', async () => {
+  const { changes } = await store.changesOf(() =>
+    store.outOfMemory(() => expect(store.submit('a', 1)).rejects.toThrow(StoreOutOfMemoryError)),
+  )
+
+  expect(changes).toEqual({})
+})
+
+it('takes the time of the server unless one is given', async () => {
+  await submitJobs(store.requests(), [
+    { tenant: 'a', level: 'normal', lane: 'default', basePriority: undefined, kind: 'fresh', entries: [record(1)] },
+  ])
+
+  const since = (await store.dump())['since:normal'] as { zset: Record<string, number> }
+  expect(Math.abs((since.zset.a ?? 0) / 1000 - Date.now())).toBeLessThan(10_000)
+})

@@ -1,0 +1,134 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { jobsOf, ScriptStore } from '../../testing/script-store.ts'
+import { takeDeadLetter } from './take-dead-letter.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+const KEY = 'normal:default:1000000000:a'
+
+async function bury(): Promise<void> {
+  await store.submit('a', 1)
+  const claim = await store.claim(1, {}, 'worker')
+  await store.finish(claim, { outcome: 'dead', reason: 'failed', error: '{}' }, 'worker')
+}
+
+function take(retries: boolean, jobKey = KEY) {
+  return takeDeadLetter(store.requests(), { jobKey, retries, nowUs: store.nowUs })
+}
+
+it('lets a job run again as if fresh', async () => {
+  await bury()
+  store.now += 1_000_000
+
+  const { reply, changes } = await store.changesOf(() => take(true))
+  const claim = await store.claim(1, {}, 'worker')
+
+  expect(reply).toBe('retried')
+  expect(changes).toMatchInlineSnapshot(`
+    {
+      "aside": {
+        "normal:default:1000000000:a": "0,0,0,0,retry,|rs|SEND|||1",
+      },
+      "client:me": {
+        "(expires)": true,
+        "1": "1",
+      },
+      "dead": null,
+      "dead:jobs": null,
+      "delayed": {
+        "normal:default:1000000000:a": 1001000000,
+      },
+      "queue": {
+        "revived": "1",
+        "state": "1000000001 1000000000 1 0 0 0 1 0 0 0 0 0 1000000 0 0 0 0",
+      },
+      "tenant:a": {
+        "(expires)": null,
+        "idle": null,
+        "state": "0 1 2 0 0",
+      },
+    }
+  `)
+  expect(jobsOf(claim)).toMatchInlineSnapshot(`
+    [
+      {
+        "jobKey": "normal:default:1000000000:a",
+        "record": "0,0,0,0,retry,
+    rs
+    SEND
+
+
+    1",
+        "standing": "normal",
+      },
+    ]
+  `)
+})
+
+it('discards a job for good', async () => {
+  await bury()
+
+  const { reply, changes } = await store.changesOf(() => take(false))
+
+  expect(reply).toBe('discarded')
+  expect(changes).toMatchInlineSnapshot(`
+    {
+      "client:me": {
+        "(expires)": true,
+        "1": "1",
+      },
+      "dead": null,
+      "dead:jobs": null,
+      "queue": {
+        "discarded": "1",
+      },
+    }
+  `)
+})
+
+it('wakes an idle client for a job that runs again', async () => {
+  await bury()
+  await store.claim(1, { idleForMs: 60_000 }, 'sleeper')
+
+  const { changes } = await store.changesOf(() => take(true))
+
+  expect(changes).toMatchObject({ idle: null, 'wake:sleeper': ['work'] })
+})
+
+it('changes nothing for a letter that is not there', async () => {
+  const { reply, changes } = await store.changesOf(() => take(true))
+
+  expect(reply).toBe('unknown')
+  expect(changes).toEqual({})
+})
+
+it.each([true, false])('answers a repeated request from memory and changes nothing (retries: %s)', async (retries) => {
+  await bury()
+  const first = await take(retries)
+  store.repeatFrom1()
+
+  const { reply, changes } = await store.changesOf(() => take(retries))
+
+  expect(reply).toBe(first)
+  expect(changes).toEqual({})
+})
+
+it('knows no letter in a store that does not know the queue', async () => {
+  await store.empty()
+
+  expect(await take(false)).toBe('unknown')
+  expect(await store.dump()).toEqual({})
+})
+
+it('runs while Redis is out of memory', async () => {
+  await bury()
+
+  expect(await store.outOfMemory(() => take(true))).toBe('retried')
+})
