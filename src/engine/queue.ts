@@ -1,7 +1,6 @@
 import { checkOptions, integer, oneOf, optional } from '../assert.ts'
 import type { Clock } from '../clock.ts'
 import { ClosedError, InvalidOptionsError } from '../errors.ts'
-import { type QueueCounts, readCounts, readTenantTokens } from '../store/counts.ts'
 import { type QueueKeys, queueKeys } from '../store/keys.ts'
 import { defaultTenant, fromToken, type Level, levels, problemOfName } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
@@ -10,8 +9,10 @@ import { type CancelReply, cancelJob } from '../store/scripts/cancel-job.ts'
 import { changeSettings } from '../store/scripts/change-settings.ts'
 import { finishAndClaim } from '../store/scripts/finish-and-claim.ts'
 import { pauseQueue } from '../store/scripts/pause-queue.ts'
+import { type QueueCounts, readCounts } from '../store/scripts/read-counts.ts'
 import { addressOf } from '../store/scripts/read-job.ts'
 import { registerQueue } from '../store/scripts/register-queue.ts'
+import { readTenantTokens } from '../store/tenant-tokens.ts'
 import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { decodeJobs, type Job } from './job.ts'
@@ -265,7 +266,7 @@ export class Queue {
   /** Counts over the whole queue. */
   async counts(): Promise<QueueCounts> {
     await this.#ready()
-    return readCounts(this.#redis, this.#keys)
+    return readCounts(this.#requests)
   }
 
   /** One tenant: settings, pause, limits, and how it stands. */

@@ -14,7 +14,7 @@ local function in_list(q, level, lane, sequence, tenant, job)
   local next_sequence
   if lane == "default" then
     local packed = redis.call("HGET", q.keys.prefix .. "tenant:" .. tenant, level)
-    next_sequence = packed and string.match(packed, "^%d+ (%d+)")
+    next_sequence = packed and select(2, cmsgpack.unpack(packed))
   else
     next_sequence = redis.call("HGET", q.keys.prefix .. "lanes:" .. tenant, level .. ":" .. lane)
   end

@@ -1,6 +1,6 @@
 -- Tenants, and where they stand: in line on a level (ready), parked until an instant, paused, or with nothing to do.
 -- A tenant's hash is read once, changed in memory and written once, when the script has read all it needs. What changes
--- with every turn is packed into two fields: the counts, and one field for each level the tenant has been on.
+-- with every turn is packed (MessagePack) into two fields: the counts, and one for each level the tenant has been on.
 local queue = require "queue"
 local bucket = require "bucket"
 
@@ -35,18 +35,16 @@ local function is_free(tenant)
 end
 
 -- A tenant on one level. Of its lines there: how many lanes take turns, the next number of the default lane, and the
--- lane whose turn it is. Of its standing there: cost used of the turn under way (thousandths), jobs received, what it was
--- entitled to (millionths of a job) until it last entered the line, the virtual time of that, and its longest wait.
+-- lane whose turn it is. Of its standing there: cost used of the turn under way (thousandths), jobs received, what it
+-- was entitled to (millionths of a job) until it last entered the line, the virtual time of that, and its longest wait.
 local function open_level(packed)
   if not packed then
     return { lanes = 0, sequence = 0, used = 0, received = 0, entitled = 0, virtual = 0, longest = 0, present = false }
   end
-  local lanes, sequence, used, received, entitled, virtual, longest, lane =
-    string.match(packed, "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ?(.*)$")
+  local lanes, sequence, used, received, entitled, virtual, longest, lane = cmsgpack.unpack(packed)
   return {
-    lanes = tonumber(lanes), sequence = tonumber(sequence), used = tonumber(used), received = tonumber(received),
-    entitled = tonumber(entitled), virtual = tonumber(virtual), longest = tonumber(longest),
-    lane = lane ~= "" and lane or nil, present = false,
+    lanes = lanes, sequence = sequence, used = used, received = received, entitled = entitled, virtual = virtual,
+    longest = longest, lane = lane ~= "" and lane or nil, present = false,
   }
 end
 
@@ -73,9 +71,7 @@ function tenants.load(q, name)
     weight = tonumber(fields.weight or 1), base = tonumber(fields.base or 0), was_idle = fields.idle ~= nil,
   }
   if fields.state then
-    local waiting, delayed, total, front, marks = string.match(fields.state, "^(%d+) (%d+) (%d+) (%d+) (%d+)$")
-    tenant.waiting, tenant.delayed, tenant.total = tonumber(waiting), tonumber(delayed), tonumber(total)
-    tenant.front, tenant.marks = tonumber(front), tonumber(marks)
+    tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks = cmsgpack.unpack(fields.state)
   end
   if is_free(tenant) then
     for i = 1, 3 do
@@ -240,8 +236,7 @@ local function has_settings(tenant)
 end
 
 local function pack_level(at)
-  return string.format(
-    "%d %d %d %d %d %d %d %s",
+  return cmsgpack.pack(
     at.lanes, at.sequence, at.used, at.received, at.entitled, at.virtual, at.longest, at.lane or ""
   )
 end
@@ -286,9 +281,7 @@ end
 
 local function write_fields(q, tenant)
   local keep = tenant.limits and save_limits(q, tenant) or q.settings.keep_ids
-  local state = string.format(
-    "%d %d %d %d %d", tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks
-  )
+  local state = cmsgpack.pack(tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks)
   if state ~= tenant.fields.state then
     tenants.set(tenant, "state", state)
   end
