@@ -89,7 +89,9 @@ end
 -- Jobs of the tenant that run now. They are counted apart, so that a job can end without its tenant being read.
 function tenants.running(q, tenant)
   if not tenant.running then
-    tenant.running = tonumber(redis.call("HGET", q.keys.running, tenant.name) or 0)
+    -- What this script has started and ended so far is not written yet.
+    local change = q.runs and q.runs[tenant.name] or 0
+    tenant.running = tonumber(redis.call("HGET", q.keys.running, tenant.name) or 0) + change
     tenant.ran = tenant.running
   end
   return tenant.running
