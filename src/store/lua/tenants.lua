@@ -350,11 +350,13 @@ function tenants.save(q)
   local parked, unparked = {}, {}
   for _, tenant in ipairs(q.tenants.list) do
     collect_levels(tenant, out)
+    -- Unparked and parked again in one script: it must still leave the tenants that wait to be unparked.
+    if tenant.was_parked then
+      unparked[#unparked + 1] = tenant.name
+    end
     if tenant.parked_until then
       parked[#parked + 1] = string.format("%d", tenant.parked_until)
       parked[#parked + 1] = tenant.name
-    elseif tenant.was_parked then
-      unparked[#unparked + 1] = tenant.name
     end
     write_fields(q, tenant)
   end
