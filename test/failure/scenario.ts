@@ -96,6 +96,7 @@ export class Scenario {
       concurrency: 10,
       mode: 'process',
       hangs: false,
+      goesFirst: false,
       ...(this.upstream && { upstreamPort: this.upstream.port }),
       ...settings,
     } satisfies WorkerSettings)

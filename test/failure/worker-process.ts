@@ -3,6 +3,7 @@
  * JSON in the first argument.
  */
 import { type ClaimedJob, isSluiceError, PermanentError, type QueueOptions, Sluice } from '../../src/index.ts'
+import { goFirst } from '../support/go-first.ts'
 import { type HandlerResult, HistoryRecorder } from '../support/history.ts'
 import { UpstreamClient } from '../support/upstream.ts'
 
@@ -20,6 +21,8 @@ export interface WorkerSettings {
   mode: 'process' | 'claim'
   /** Jobs never end here. */
   hangs: boolean
+  /** What it does is measured in milliseconds. */
+  goesFirst: boolean
 }
 
 /** What tests put into a job. */
@@ -43,6 +46,7 @@ interface HeldJob {
 }
 
 const settings = JSON.parse(process.argv[2] ?? '') as WorkerSettings
+if (settings.goesFirst) goFirst()
 const history = settings.historyFolder ? new HistoryRecorder(settings.historyFolder, settings.name) : undefined
 const upstream = settings.upstreamPort ? await UpstreamClient.connect(settings.upstreamPort) : undefined
 const sluice = new Sluice({ redis: settings.redis })

@@ -3,18 +3,14 @@
  * the time the call asks for. Run by `Upstream.start`; ends with the process that started it.
  */
 import { createServer, type Socket } from 'node:net'
-import { constants, setPriority } from 'node:os'
 import { busiestWindow, mostAtOnce, usedShare } from './arrivals.ts'
+import { goFirst } from './go-first.ts'
 import type { Arrival, UpstreamQuestion, UpstreamReport } from './upstream.ts'
 
 const arrivals: Arrival[] = []
 
-try {
-  // A recorder that waits for a processor would stamp calls late and together, and accuse the limit wrongly.
-  setPriority(constants.priority.PRIORITY_HIGHEST)
-} catch {
-  // Only root may; the machine is then quiet enough or the figures show it.
-}
+// A recorder that waits for a processor would stamp calls late and together, and accuse the limit wrongly.
+goFirst()
 
 const server = createServer({ noDelay: true }, (socket) => {
   let rest = ''
