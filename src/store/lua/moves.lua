@@ -12,6 +12,7 @@ local TRIMMED_AT_ONCE = 100
 
 function moves.open(q)
   q.set_aside, q.unset_aside, q.delayed_at, q.undelayed, q.dropped, q.buried, q.given_back = {}, {}, {}, {}, {}, {}, {}
+  q.unmarked = {}
 end
 
 -- Until the instant, with the reason in the record's history.
@@ -59,12 +60,22 @@ function moves.bury(q, job, text, reason)
   queue.count(q, "failed", 1)
 end
 
+-- Of a job that ran.
 function moves.is_canceled(q, job)
-  return redis.call("ZSCORE", q.keys.canceled, job) ~= false
+  return q.canceling > 0 and redis.call("ZSCORE", q.keys.canceled, job) ~= false
+end
+
+-- The job succeeded before its worker heard that it was cancelled.
+function moves.unmark(q, job)
+  if moves.is_canceled(q, job) then
+    q.canceling = q.canceling - 1
+    q.unmarked[#q.unmarked + 1] = job
+  end
 end
 
 -- A job cancelled while it ran ends as canceled when it comes back, unless it succeeded.
 function moves.end_canceled(q, tenant, level, lane, job)
+  q.canceling = q.canceling - 1
   q.dropped[#q.dropped + 1] = job
   queue.count(q, "canceled", 1)
   moves.ended(q, tenant, level, lane, job)
@@ -131,6 +142,9 @@ function moves.save(q)
   end
   if #q.expired_marks > 0 then
     redis.call("ZREM", q.keys.canceled, unpack(q.expired_marks))
+  end
+  if #q.unmarked > 0 then
+    redis.call("ZREM", q.keys.canceled, unpack(q.unmarked))
   end
   for _, job in ipairs(q.dropped) do
     redis.call("ZADD", q.keys.canceled, q.now + q.settings.keep_ids, job)

@@ -11,6 +11,8 @@ local NUMBERS = {
   "clock", "fence", "turns", "restarts", "restarted_at", "waiting", "delayed", "running",
   "running:high", "running:normal", "running:low",
   "virtual:high", "virtual:normal", "virtual:low", "weights:high", "weights:normal", "weights:low",
+  -- Jobs that run although they are cancelled: while there is none, nobody looks for their marks.
+  "canceling",
 }
 -- Rarely set, so packed apart.
 local PAUSES = {

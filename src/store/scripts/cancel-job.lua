@@ -70,7 +70,11 @@ end
 local tenant = tenants.load(q, found.tenant)
 if found.state == "running" then
   redis.call("EXISTS", q.keys.prefix .. "wake:" .. found.client)
+  if not redis.call("ZSCORE", canceled_key, job) then
+    q.canceling = q.canceling + 1
+  end
   redis.call("ZADD", canceled_key, time.NEVER, job)
+  queue.save(q)
   waking.tell(q, found.client, "cancel:" .. job)
   return requests.remember(client_key, request, { "canceling" })
 end

@@ -162,6 +162,11 @@ local function succeed_claim(at)
       succeed(name, standing, ours)
     end
   end
+  if q.canceling > 0 then
+    for _, job in ipairs(jobs) do
+      moves.unmark(q, job)
+    end
+  end
   return at + 1
 end
 
@@ -171,11 +176,12 @@ local function finish(fence, job, standing, outcome, delay, detail, text)
   no_longer_runs(name, standing, 1)
   if outcome == "succeeded" then
     queue.count(q, "succeeded", 1)
+    moves.unmark(q, job)
     moves.ended(q, tenant, level, lane, job)
     return
   end
   local attempts, stalls, throttles, unknown_since, _, error = record.history(text)
-  if outcome == "dead" then
+  if outcome == "dead" and not moves.is_canceled(q, job) then
     local why, message = string.match(detail, "^([^,]*),(.*)$")
     moves.bury(q, job, record.with_history(text, attempts + 1, stalls, throttles, unknown_since, why, message), why)
     moves.ended(q, tenant, level, lane, job)
@@ -185,7 +191,9 @@ local function finish(fence, job, standing, outcome, delay, detail, text)
     -- Neither was started. A released one was: its call may have been made, so its permits are spent.
     limits.refund(q, tenant, standing, tonumber(fence), outcome == "returned")
   end
-  queue.count(q, COUNTED_AS[outcome], 1)
+  if outcome ~= "dead" then
+    queue.count(q, COUNTED_AS[outcome], 1)
+  end
   if moves.is_canceled(q, job) then
     moves.end_canceled(q, tenant, level, lane, job)
   elseif outcome == "returned" or outcome == "released" then
