@@ -30,17 +30,20 @@ export class LeasedJob implements Job {
   #payload: unknown
   #isParsed = false
 
-  constructor(key: string, standing: Level, fence: string, text: string) {
+  /** @param text - Its record, behind `^<level>\n` where it stood on another level than its own. */
+  constructor(key: string, fence: string, text: string) {
+    const isOverridden = text.startsWith('^')
+    const recordStart = isOverridden ? text.indexOf('\n') + 1 : 0
     this.key = key
-    this.standing = standing
     this.fence = fence
-    this.record = decodeRecord(text)
+    this.record = decodeRecord(isOverridden ? text.slice(recordStart) : text)
     // By hand rather than by a pattern: this runs for every job.
     const levelEnd = key.indexOf(':')
     const laneEnd = key.indexOf(':', levelEnd + 1)
     const tenantStart = key.indexOf(':', laneEnd + 1) + 1
     const lane = key.slice(levelEnd + 1, laneEnd)
     this.level = key.slice(0, levelEnd) as Level
+    this.standing = isOverridden ? (text.slice(1, recordStart - 1) as Level) : this.level
     this.lane = fromToken(lane.startsWith('!') ? lane.slice(1) : lane)
     this.tenantToken = key.slice(tenantStart)
     this.tenant = fromToken(this.tenantToken)
@@ -71,16 +74,15 @@ export class LeasedJob implements Job {
     return this.#payload
   }
 
-  /** It has outlived a lease before. */
+  /** It has outlived two leases: a process runs one such job at a time, lest it takes others with it. */
   get isSuspect(): boolean {
-    return this.record.history.stalls > 0
+    return this.record.history.stalls > 1
   }
 }
 
 export function decodeJobs(fence: string, flat: readonly string[]): LeasedJob[] {
   const jobs: LeasedJob[] = []
-  for (let at = 0; at < flat.length; at += 3) {
-    jobs.push(new LeasedJob(flat[at] as string, flat[at + 1] as Level, fence, flat[at + 2] as string))
-  }
+  for (let at = 0; at < flat.length; at += 2)
+    jobs.push(new LeasedJob(flat[at] as string, fence, flat[at + 1] as string))
   return jobs
 }

@@ -31,7 +31,7 @@ function bucket.open(rule, stored, jitter, queue, now)
       -- The count is gone: as if a burst had just been spent.
       state.tat = max(state.tat, queue.restarted_at + (rule.burst - 1) * state.interval + RESTART_LOSS)
     elseif restarts < queue.restarts then
-      state.tat = state.tat + RESTART_LOSS
+      state.tat = max(state.tat, queue.restarted_at) + RESTART_LOSS
     end
   end
   return state

@@ -23,13 +23,13 @@ function record.with_history(text, attempts, stalls, throttles, unknown_since, r
   return head .. sub(text, (find(text, "\n", 1, true)))
 end
 
--- A suspect has outlived a lease before: it may be what kills its workers.
+-- A suspect has outlived two leases: it may be what kills its workers. One may be the fault of a neighbour.
 function record.is_suspect(text)
   if record.is_fresh(text) then
     return false
   end
   local _, stalls = record.history(text)
-  return stalls > 0
+  return stalls > 1
 end
 
 return record

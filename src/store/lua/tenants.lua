@@ -36,15 +36,16 @@ end
 
 -- A tenant on one level. Of its lines there: how many lanes take turns, the next number of the default lane, and the
 -- lane whose turn it is. Of its standing there: cost used of the turn under way (thousandths), jobs received, what it
--- was entitled to (millionths of a job) until it last entered the line, the virtual time of that, and its longest wait.
+-- was entitled to (millionths of a job) until it last entered the line, the virtual time of that, its longest wait, and
+-- since when it has been able to run: its last turn, or when it entered the line.
 local function open_level(packed)
   if not packed then
-    return { lanes = 0, sequence = 0, used = 0, received = 0, entitled = 0, virtual = 0, longest = 0, present = false }
+    return { lanes = 0, sequence = 0, used = 0, received = 0, entitled = 0, virtual = 0, longest = 0, since = 0 }
   end
-  local lanes, sequence, used, received, entitled, virtual, longest, lane = cmsgpack.unpack(packed)
+  local lanes, sequence, used, received, entitled, virtual, longest, since, lane = cmsgpack.unpack(packed)
   return {
     lanes = lanes, sequence = sequence, used = used, received = received, entitled = entitled, virtual = virtual,
-    longest = longest, lane = lane ~= "" and lane or nil, present = false,
+    longest = longest, since = since, lane = lane ~= "" and lane or nil, present = false, was_present = false,
   }
 end
 
@@ -239,7 +240,7 @@ end
 
 local function pack_level(at)
   return cmsgpack.pack(
-    at.lanes, at.sequence, at.used, at.received, at.entitled, at.virtual, at.longest, at.lane or ""
+    at.lanes, at.sequence, at.used, at.received, at.entitled, at.virtual, at.longest, at.since, at.lane or ""
   )
 end
 
@@ -253,7 +254,7 @@ local function collect_levels(tenant, out)
         scores[#scores + 1] = string.format("%d", at.score)
         scores[#scores + 1] = tenant.name
       end
-      if at.since then
+      if not at.was_present or at.since_corrected then
         local since = sets.since
         since[#since + 1] = string.format("%d", at.since)
         since[#since + 1] = tenant.name

@@ -1,8 +1,12 @@
 -- Whose turn it is: the tenant with the lowest score of a level, merged from the ready set, read in pages, and from
 -- what this script itself put back in line. Nothing is written until the plan stands.
+local tenants = require "tenants"
+
 local turns = {}
 
-local PAGE = 16
+local PAGE = 8
+-- Tenants looked at for one that is overdue; see turns.overdue.
+local OVERDUE_LOOKS = 4
 
 function turns.open(q)
   q.lines, q.looked_at = {}, {}
@@ -57,15 +61,31 @@ function turns.next(q, level)
   return name, score
 end
 
+-- The longest overdue tenant of a level and since when, or nil. The set is not written with every turn: a tenant may
+-- have had one since it entered the line. Where that turns out, the set is corrected, once in a long while for each.
+local function overdue_of(q, level, before)
+  for _, name in ipairs(redis.call("ZRANGEBYSCORE", q.keys.since[level], "-inf", before, "LIMIT", 0, OVERDUE_LOOKS)) do
+    local at = tenants.load(q, name).at[level]
+    if at.present and at.since < before then
+      if not q.looked_at[level][name] then
+        return name, at.since
+      end
+    else
+      at.since_corrected = true
+    end
+  end
+end
+
 -- The tenant that has been able to run for longest, if that is longer than anyone should wait: level, name.
 function turns.overdue(q, levels)
-  local oldest, oldest_level, oldest_name = q.now - q.settings.max_wait, nil, nil
+  local oldest, oldest_level, oldest_name
   for _, level in ipairs(levels) do
-    local found = redis.call("ZRANGE", q.keys.since[level], 0, 0, "WITHSCORES")
-    if found[1] and not q.looked_at[level][found[1]] then
-      local since = math.max(tonumber(found[2]), q["resumed:" .. level], q.resumed)
-      if since < oldest then
-        oldest, oldest_level, oldest_name = since, level, found[1]
+    local before = q.now - q.settings.max_wait
+    -- Nobody can have been waiting since before the level, or the queue, was resumed.
+    if before > math.max(q["resumed:" .. level], q.resumed) then
+      local name, since = overdue_of(q, level, before)
+      if name and (not oldest or since < oldest) then
+        oldest, oldest_level, oldest_name = since, level, name
       end
     end
   end

@@ -4,7 +4,8 @@
 -- Replies {word, stale, wait, alarm, fence, fresh, jobs}: word is "claimed", "idle" or "again" (more may be claimable
 -- at once), or {"unregistered"} alone. `stale` holds the positions of finished jobs that are no longer the caller's,
 -- `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is to claim
--- then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is job, level it stood on, record, for each.
+-- then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is job, record, for each; a job that stood on
+-- another level than its own has "^<level>" and a line break before its record.
 local time = require "time"
 local queue = require "queue"
 local limits = require "limits"
@@ -62,22 +63,9 @@ local FRESH_SHARE = 0.6 -- of the jitter: the age at which a grant is stale
 local now = time.now(now_given)
 local prefix = string.sub(queue_key, 1, -6)
 
--- A claim's jobs as the reply has them. One that stood on another level than its own carries that before its record.
-local function reply_jobs(flat)
-  local jobs = {}
-  for i = 1, #flat, 2 do
-    local job, text = flat[i], flat[i + 1]
-    local standing, rest = string.match(text, "^%^(%l+)\n(.*)$")
-    jobs[#jobs + 1] = job
-    jobs[#jobs + 1] = standing or (places.parse(job))
-    jobs[#jobs + 1] = rest or text
-  end
-  return jobs
-end
-
 local known = requests.recall(client_key, request)
 if known then
-  known[7] = known[5] ~= "0" and reply_jobs(redis.call("HGETALL", prefix .. "claim:" .. known[5])) or {}
+  known[7] = known[5] ~= "0" and redis.call("HGETALL", prefix .. "claim:" .. known[5]) or {}
   return known
 end
 
@@ -183,8 +171,13 @@ local function finish(fence, job, standing, outcome, delay, detail, text)
   local attempts, stalls, throttles, unknown_since, _, error = record.history(text)
   if outcome == "dead" and not moves.is_canceled(q, job) then
     local why, message = string.match(detail, "^([^,]*),(.*)$")
-    moves.bury(q, job, record.with_history(text, attempts + 1, stalls, throttles, unknown_since, why, message), why)
-    moves.ended(q, tenant, level, lane, job)
+    if moves.is_canceled(q, job) then
+      moves.end_canceled(q, tenant, level, lane, job)
+    else
+      text = record.with_history(text, attempts + 1, stalls, throttles, unknown_since, why, message)
+      moves.bury(q, job, text, why)
+      moves.ended(q, tenant, level, lane, job)
+    end
     return
   end
   if outcome == "returned" or outcome == "unknown" then
@@ -308,8 +301,7 @@ end
 -- 3. The claim: whose turn it is, what the limits allow, which jobs.
 
 local claim = {
-  left = wanted, looks = 0, jobs = {}, flat = {}, fence = 0, fresh = nil, wait_until = time.NEVER,
-  served = { high = {}, normal = {}, low = {} },
+  left = wanted, looks = 0, jobs = {}, fence = 0, fresh = nil, wait_until = time.NEVER,
 }
 
 local function open_levels()
@@ -322,26 +314,32 @@ local function open_levels()
   return q.paused == 0 and open or {}
 end
 
-local function take(tenant, standing, count)
-  local taken, got, is_held = {}, 0, false
-  for _, level in ipairs(tenant.fields.override and queue.LEVELS or { standing }) do
+-- All lines of a tenant with an override stand on one level, its high ones first there. What stood on another level
+-- than its own carries that before its record.
+local function take_overridden(tenant, standing, count)
+  local got, is_held = 0, false
+  for _, level in ipairs(queue.LEVELS) do
     if got < count and tenant.at[level].lanes > 0 then
-      local n, held = lanes.take(q, tenant, level, count - got, taken)
+      local from = #claim.jobs
+      local n, held = lanes.take(q, tenant, level, count - got, claim.jobs)
       got, is_held = got + n, is_held or held
       claim.rotates = level
+      if level ~= standing then
+        for i = from + 2, #claim.jobs, 2 do
+          claim.jobs[i] = "^" .. standing .. "\n" .. claim.jobs[i]
+        end
+      end
     end
   end
-  local own_level = not tenant.fields.override
-  for i = 1, #taken, 2 do
-    local job, text = taken[i], taken[i + 1]
-    local jobs, flat = claim.jobs, claim.flat
-    jobs[#jobs + 1] = job
-    jobs[#jobs + 1] = standing
-    jobs[#jobs + 1] = text
-    flat[#flat + 1] = job
-    flat[#flat + 1] = (own_level or places.parse(job) == standing) and text or ("^" .. standing .. "\n" .. text)
-  end
   return got, is_held
+end
+
+local function take(tenant, standing, count)
+  if tenant.fields.override then
+    return take_overridden(tenant, standing, count)
+  end
+  claim.rotates = standing
+  return lanes.take(q, tenant, standing, count, claim.jobs)
 end
 
 local function account(tenant, standing, stand, got)
@@ -352,10 +350,7 @@ local function account(tenant, standing, stand, got)
   stand.received = stand.received + got
   stand.used = stand.used + got * 1000
   stand.changed = true
-  if not stand.since then
-    local served = claim.served[standing]
-    served[#served + 1] = tenant.name
-  end
+  stand.longest = math.max(stand.longest, now - stand.since)
   stand.since = now
 end
 
@@ -538,20 +533,10 @@ else
 end
 moves.close(q)
 
--- How long those served had waited for it, for the fairness audit.
-for level, names in pairs(claim.served) do
-  if #names > 0 then
-    for i, since in ipairs(redis.call("ZMSCORE", q.keys.since[level], unpack(names))) do
-      local stand = tenants.load(q, names[i]).at[level]
-      stand.longest = math.max(stand.longest, since and now - tonumber(since) or 0)
-    end
-  end
-end
-
 -- 5. Only now does anything change.
 
 if #claim.jobs > 0 then
-  redis.call("HSET", prefix .. "claim:" .. string.format("%d", claim.fence), unpack(claim.flat))
+  redis.call("HSET", prefix .. "claim:" .. string.format("%d", claim.fence), unpack(claim.jobs))
   redis.call("ZADD", leases_key, now + lease, string.format("%d:%s", claim.fence, client))
 end
 for fence, ended in pairs(ended_in) do
@@ -572,6 +557,7 @@ limits.save(q)
 tenants.save(q)
 queue.save(q)
 if hands_left then
+  redis.call("ZREMRANGEBYSCORE", idle_key, "-inf", now)
   redis.call("ZADD", idle_key, now + idle_for, client)
   if holds_alarm == 1 then
     waking.set_alarm(q, client, instant)

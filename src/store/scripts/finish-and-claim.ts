@@ -58,7 +58,7 @@ export interface ClaimReply {
   readonly fence: string
   /** How long the grants keep, from when the claim was sent; undefined: for ever. */
   readonly freshMs: number | undefined
-  /** jobKey, level it stood on, record; for each. */
+  /** jobKey, record; for each. A job that stood on another level than its own has `^<level>\n` before its record. */
   readonly jobs: readonly string[]
 }
 
