@@ -24,29 +24,28 @@ it('puts values and limits in the place of the declared ones', async () => {
     change({ values: { quantum: 7 }, limits: { tenant: { tenant: slow } } }),
   )
 
-  expect(changes).toMatchInlineSnapshot(`
-    {
-      "queue": {
-        "settings": "{"alpha":0,"keep_dead":604800000000,"keep_ids":172800000000,"limits":{"high":{},"low":{},"normal":{},"queue":[{"burst":5,"count":500,"jitter":50000,"kind":"bucket","name":"queue","window":1000000}],"tenant":[{"burst":1,"count":1,"jitter":0,"kind":"bucket","name":"tenant","window":1000000}]},"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":7}",
-        "state": "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
-      },
-      "settings": {
-        "changed": "{"limits":{"tenant":{"tenant":{"count":1,"jitter":0,"burst":1,"kind":"bucket","window":1000000,"name":"tenant"}}},"values":{"quantum":7}}",
-      },
-    }
-  `)
+  expect(changes).toEqual({
+    queue: {
+      settings:
+        '{"alpha":0,"keep_dead":604800000000,"keep_ids":172800000000,"limits":{"high":{},"low":{},"normal":{},"queue":[{"burst":5,"count":500,"jitter":50000,"kind":"bucket","name":"queue","window":1000000}],"tenant":[{"burst":1,"count":1,"jitter":0,"kind":"bucket","name":"tenant","window":1000000}]},"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":7}',
+    },
+    settings: {
+      changed:
+        '{"limits":{"tenant":{"tenant":{"count":1,"jitter":0,"burst":1,"kind":"bucket","window":1000000,"name":"tenant"}}},"values":{"quantum":7}}',
+    },
+  })
 })
 
 it('takes a limit off, and goes back to what is declared', async () => {
   await store.begin({ limits: { queue: '500/s' } })
-  const before = await store.dump()
+  const before = await queueField('settings')
   await change({ limits: { queue: { queue: { kind: 'none' } } } })
   const off = JSON.parse((await queueField('settings')) ?? '{}')
 
   await change({ limits: { queue: { queue: { kind: 'declared' } } } })
 
   expect(off.limits.queue).toEqual({})
-  expect((await store.dump()).queue).toEqual(before.queue)
+  expect(await queueField('settings')).toEqual(before)
 })
 
 it('puts what limits had parked on its way back into line, and wakes an idle client for it', async () => {
@@ -61,62 +60,69 @@ it('puts what limits had parked on its way back into line, and wakes an idle cli
   )
   const claimed = await store.changesOf(() => store.claim(5))
 
-  expect({ ...changed.changes, queue: {}, settings: {} }).toMatchInlineSnapshot(`
-    {
-      "idle": null,
-      "parked": null,
-      "queue": {},
-      "settings": {},
-      "unparking": {
-        "a": 9000000000000000,
-        "b": 9000000000000000,
-      },
-      "wake:sleeper": [
-        "work",
-      ],
-    }
-  `)
+  expect({ ...changed.changes, queue: {}, settings: {} }).toEqual({
+    idle: null,
+    parked: null,
+    queue: {},
+    settings: {},
+    unparking: {
+      a: 9_000_000_000_000_000,
+      b: 9_000_000_000_000_000,
+    },
+    'wake:sleeper': ['work'],
+  })
   expect(claimed.reply.jobs).toHaveLength(6)
-  expect(claimed.changes).toMatchInlineSnapshot(`
-    {
-      "claim:1000000001": {
-        "normal:default:1000000001:a": "|rs|SEND|||2",
-        "normal:default:1000000003:b": "|rs|SEND|||2",
-      },
-      "client:me": {
-        "3": "3",
-      },
-      "lane:normal:default:a": null,
-      "lane:normal:default:b": null,
-      "leases": {
-        "1000000001:me": 1015000000,
-      },
-      "queue": {
-        "state": "1000000005 1000000001 4 0 0 0 0 4 0 4 0 0 3000000 0 0 0 0",
-      },
-      "running": {
-        "a": "2",
-        "b": "2",
-      },
-      "tenant:a": {
-        "(expires)": true,
-        "idle": "1",
-        "normal": "0 1000000002 0 2 1000000 2000000 0 ",
-        "parked": null,
-        "score:normal": null,
-        "state": "0 0 2 0 0",
-      },
-      "tenant:b": {
-        "(expires)": true,
-        "idle": "1",
-        "normal": "0 1000000004 0 2 3000000 3000000 0 ",
-        "parked": null,
-        "score:normal": null,
-        "state": "0 0 2 0 0",
-      },
-      "unparking": null,
-    }
-  `)
+  expect(claimed.changes).toEqual({
+    'claim:1000000001': {
+      'normal:default:1000000001:a': '|rs|SEND|||2',
+      'normal:default:1000000003:b': '|rs|SEND|||2',
+    },
+    'client:me': {
+      '3': '3',
+    },
+    'lane:normal:default:a': null,
+    'lane:normal:default:b': null,
+    leases: {
+      '1000000001:me': 1_015_000_000,
+    },
+    queue: {
+      'state.fence': 1_000_000_001,
+      'state.running': 4,
+      'state.running:normal': 4,
+      'state.turns': 4,
+      'state.virtual:normal': 3_000_000,
+      'state.waiting': null,
+    },
+    running: {
+      a: '2',
+      b: '2',
+    },
+    'tenant:a': {
+      '(expires)': true,
+      idle: '1',
+      'normal.entitled': 1_000_000,
+      'normal.lane': null,
+      'normal.lanes': null,
+      'normal.received': 2,
+      'normal.virtual': 2_000_000,
+      parked: null,
+      'score:normal': null,
+      'state.waiting': null,
+    },
+    'tenant:b': {
+      '(expires)': true,
+      idle: '1',
+      'normal.entitled': 3_000_000,
+      'normal.lane': null,
+      'normal.lanes': null,
+      'normal.received': 2,
+      'normal.virtual': 3_000_000,
+      parked: null,
+      'score:normal': null,
+      'state.waiting': null,
+    },
+    unparking: null,
+  })
 })
 
 it('parks a tenant again that the changed limits still refuse, once', async () => {

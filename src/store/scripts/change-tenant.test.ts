@@ -22,17 +22,16 @@ it('gives a tenant in line another weight and books what it was entitled to', as
 
   const { changes } = await store.changesOf(() => change({ weight: 3 }))
 
-  expect(changes).toMatchInlineSnapshot(`
-    {
-      "queue": {
-        "state": "1000000005 1000000000 2 0 0 10 0 8 0 8 0 0 4000000 0 0 4000 0",
-      },
-      "tenant:a": {
-        "normal": "1 1000000009 0 4 4000000 4000000 0 default",
-        "weight": "3",
-      },
-    }
-  `)
+  expect(changes).toEqual({
+    queue: {
+      'state.weights:normal': 4000,
+    },
+    'tenant:a': {
+      'normal.entitled': 4_000_000,
+      'normal.virtual': 4_000_000,
+      weight: '3',
+    },
+  })
 })
 
 it('moves a tenant in line by the difference of its base priority', async () => {
@@ -41,26 +40,22 @@ it('moves a tenant in line by the difference of its base priority', async () => 
   const ahead = await store.changesOf(() => change({ base: -1_000 }))
   const back = await store.changesOf(() => change({ base: 0 }))
 
-  expect(ahead.changes).toMatchInlineSnapshot(`
-    {
-      "ready:normal": {
-        "a": 999000001,
-      },
-      "tenant:a": {
-        "base": "-1000",
-      },
-    }
-  `)
-  expect(back.changes).toMatchInlineSnapshot(`
-    {
-      "ready:normal": {
-        "a": 1000000001,
-      },
-      "tenant:a": {
-        "base": null,
-      },
-    }
-  `)
+  expect(ahead.changes).toEqual({
+    'ready:normal': {
+      a: 999_000_001,
+    },
+    'tenant:a': {
+      base: '-1000',
+    },
+  })
+  expect(back.changes).toEqual({
+    'ready:normal': {
+      a: 1_000_000_001,
+    },
+    'tenant:a': {
+      base: null,
+    },
+  })
 })
 
 it('makes all lines of a tenant stand on one level, without moving a job', async () => {
@@ -71,42 +66,38 @@ it('makes all lines of a tenant stand on one level, without moving a job', async
   const claim = await store.claim(5, { levels: 'normal' })
   const off = await store.changesOf(() => change({ level: '' }))
 
-  expect(put.changes).toMatchInlineSnapshot(`
-    {
-      "queue": {
-        "state": "1000000004 0 0 0 0 2 0 0 0 0 0 0 0 0 0 1000 0",
-      },
-      "ready:high": null,
-      "ready:low": null,
-      "ready:normal": {
-        "a": 1000000004,
-      },
-      "since:high": null,
-      "since:low": null,
-      "since:normal": {
-        "a": 1000000000,
-      },
-      "tenant:a": {
-        "normal": "0 0 0 0 0 0 0 ",
-        "override": "normal",
-      },
-    }
-  `)
-  expect(jobsOf(claim).map(({ jobKey, standing }) => `${jobKey} on ${standing}`)).toMatchInlineSnapshot(`
-    [
-      "high:default:1000000000:a on normal",
-      "low:default:1000000002:a on normal",
-    ]
-  `)
-  expect(off.changes).toMatchInlineSnapshot(`
-    {
-      "tenant:a": {
-        "(expires)": true,
-        "idle": "1",
-        "override": null,
-      },
-    }
-  `)
+  expect(put.changes).toEqual({
+    queue: {
+      'state.clock': 1_000_000_004,
+      'state.weights:high': null,
+      'state.weights:low': null,
+      'state.weights:normal': 1000,
+    },
+    'ready:high': null,
+    'ready:low': null,
+    'ready:normal': {
+      a: 1_000_000_004,
+    },
+    'since:high': null,
+    'since:low': null,
+    'since:normal': {
+      a: 1_000_000_000,
+    },
+    'tenant:a': {
+      override: 'normal',
+    },
+  })
+  expect(jobsOf(claim).map(({ jobKey, standing }) => `${jobKey} on ${standing}`)).toEqual([
+    'high:default:1000000000:a on normal',
+    'low:default:1000000002:a on normal',
+  ])
+  expect(off.changes).toEqual({
+    'tenant:a': {
+      '(expires)': true,
+      idle: '1',
+      override: null,
+    },
+  })
 })
 
 it('takes a paused tenant out of line and puts it back at its place', async () => {
@@ -117,40 +108,36 @@ it('takes a paused tenant out of line and puts it back at its place', async () =
   store.now += 1_000_000
   const resumed = await store.changesOf(() => change({ paused: false }))
 
-  expect(paused.changes).toMatchInlineSnapshot(`
-    {
-      "paused": {
-        "a": 1000000000,
-      },
-      "queue": {
-        "state": "1000000001 0 0 0 0 1 0 0 0 0 0 0 0 0 0 0 0",
-      },
-      "ready:normal": null,
-      "since:normal": null,
-      "tenant:a": {
-        "paused": "1000000000",
-        "score:normal": "1000000001",
-      },
-    }
-  `)
-  expect(resumed.changes).toMatchInlineSnapshot(`
-    {
-      "paused": null,
-      "queue": {
-        "state": "1000000001 0 0 0 0 1 0 0 0 0 0 0 0 0 0 1000 0",
-      },
-      "ready:normal": {
-        "a": 1000000001,
-      },
-      "since:normal": {
-        "a": 1001000000,
-      },
-      "tenant:a": {
-        "paused": null,
-        "score:normal": null,
-      },
-    }
-  `)
+  expect(paused.changes).toEqual({
+    paused: {
+      a: 1_000_000_000,
+    },
+    queue: {
+      'state.weights:normal': null,
+    },
+    'ready:normal': null,
+    'since:normal': null,
+    'tenant:a': {
+      paused: '1000000000',
+      'score:normal': '1000000001',
+    },
+  })
+  expect(resumed.changes).toEqual({
+    paused: null,
+    queue: {
+      'state.weights:normal': 1000,
+    },
+    'ready:normal': {
+      a: 1_000_000_001,
+    },
+    'since:normal': {
+      a: 1_001_000_000,
+    },
+    'tenant:a': {
+      paused: null,
+      'score:normal': null,
+    },
+  })
   expect((await store.dump())['ready:normal']).toEqual(before['ready:normal'])
 })
 
@@ -158,8 +145,18 @@ it('keeps the settings of a tenant that has nothing to do, and lets it go withou
   const set = await store.changesOf(() => change({ weight: 2 }))
   const unset = await store.changesOf(() => change({ weight: 1 }))
 
-  expect(set.changes).toEqual({ 'tenant:a': { weight: '2' } })
-  expect(unset.changes).toEqual({ 'tenant:a': { weight: null, idle: '1', '(expires)': true } })
+  expect(set.changes).toEqual({
+    'tenant:a': {
+      weight: '2',
+    },
+  })
+  expect(unset.changes).toEqual({
+    'tenant:a': {
+      '(expires)': true,
+      idle: '1',
+      weight: null,
+    },
+  })
 })
 
 it('gives a parked tenant limits of its own and looks at it again', async () => {
@@ -173,25 +170,24 @@ it('gives a parked tenant limits of its own and looks at it again', async () => 
   const claim = await store.claim(5)
   const off = await store.changesOf(() => change({ limits: { tenant: { name: 'tenant', kind: 'declared' } } }))
 
-  expect(own.changes).toMatchInlineSnapshot(`
-    {
-      "parked": null,
-      "queue": {
-        "state": "1000000002 1000000000 1 0 0 1 0 1 0 1 0 0 1000000 0 0 1000 0",
-      },
-      "ready:normal": {
-        "a": 1000000002,
-      },
-      "since:normal": {
-        "a": 1000000000,
-      },
-      "tenant:a": {
-        "limits": "[{"kind":"concurrency","max":2,"name":"tenant"}]",
-        "parked": null,
-        "score:normal": null,
-      },
-    }
-  `)
+  expect(own.changes).toEqual({
+    parked: null,
+    queue: {
+      own_limits: '1',
+      'state.weights:normal': 1000,
+    },
+    'ready:normal': {
+      a: 1_000_000_002,
+    },
+    'since:normal': {
+      a: 1_000_000_000,
+    },
+    'tenant:a': {
+      limits: '[{"kind":"concurrency","max":2,"name":"tenant"}]',
+      parked: null,
+      'score:normal': null,
+    },
+  })
   expect(jobsOf(claim)).toHaveLength(1)
   expect(off.changes['tenant:a']).toMatchObject({ limits: null })
 })

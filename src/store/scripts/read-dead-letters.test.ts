@@ -36,31 +36,29 @@ it('lists the newest first, page by page, and changes nothing', async () => {
     [3, 'a'],
     [3],
   ])
-  expect(reply[1]?.letters[0]).toMatchInlineSnapshot(`
-    {
-      "diedAt": 1000000,
-      "jobKey": "normal:default:1000000000:a",
-      "reason": "discarded",
-      "record": {
-        "createdAt": 1000,
-        "givenId": undefined,
-        "history": {
-          "attempts": 1,
-          "error": {
-            "message": "m",
-            "name": "E",
-          },
-          "reason": "discarded",
-          "stalls": 0,
-          "throttles": 0,
-          "unknownSince": 0,
+  expect(reply[1]?.letters[0]).toEqual({
+    diedAt: 1_000_000,
+    jobKey: 'normal:default:1000000000:a',
+    reason: 'discarded',
+    record: {
+      createdAt: 1000,
+      givenId: undefined,
+      history: {
+        attempts: 1,
+        error: {
+          message: 'm',
+          name: 'E',
         },
-        "options": {},
-        "payload": "1",
-        "type": "SEND",
+        reason: 'discarded',
+        stalls: 0,
+        throttles: 0,
+        unknownSince: 0,
       },
-    }
-  `)
+      options: {},
+      payload: '1',
+      type: 'SEND',
+    },
+  })
   expect(changes).toEqual({})
 })
 

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { finishedAs, record, ScriptStore } from '../../testing/script-store.ts'
 import { idDigest } from '../names.ts'
 import { cancelJob } from './cancel-job.ts'
+import { changeTenant } from './change-tenant.ts'
 import type { Finish } from './finish-and-claim.ts'
 import { addressOf, readJob } from './read-job.ts'
 
@@ -40,9 +41,58 @@ it('finds a job in every state of its life, and changes nothing', async () => {
   await runAs({ outcome: 'succeeded' })
   const succeeded = await store.changesOf(() => read())
 
-  expect(waiting.reply).toMatchInlineSnapshot()
-  expect(delayed.reply).toMatchInlineSnapshot()
-  expect(succeeded.reply).toMatchInlineSnapshot()
+  expect(waiting.reply).toEqual({
+    dueMs: undefined,
+    jobKey: 'normal:default:1000000000:a',
+    reason: '',
+    record: {
+      createdAt: 1000,
+      givenId: undefined,
+      history: {
+        attempts: 0,
+        error: undefined,
+        reason: '',
+        stalls: 0,
+        throttles: 0,
+        unknownSince: 0,
+      },
+      options: {},
+      payload: '1',
+      type: 'SEND',
+    },
+    state: 'waiting',
+  })
+  expect(delayed.reply).toEqual({
+    dueMs: 1_001_000,
+    jobKey: 'normal:default:1000000000:a',
+    reason: '',
+    record: {
+      createdAt: 1000,
+      givenId: undefined,
+      history: {
+        attempts: 1,
+        error: {
+          message: 'm',
+          name: 'E',
+        },
+        reason: 'retry',
+        stalls: 0,
+        throttles: 0,
+        unknownSince: 0,
+      },
+      options: {},
+      payload: '1',
+      type: 'SEND',
+    },
+    state: 'delayed',
+  })
+  expect(succeeded.reply).toEqual({
+    dueMs: undefined,
+    jobKey: 'normal:default:1000000000:a',
+    reason: '',
+    record: undefined,
+    state: 'succeeded',
+  })
   const all = [waiting, running, delayed, due, succeeded]
   expect(all.map(({ reply }) => reply?.state)).toEqual(['waiting', 'running', 'delayed', 'waiting', 'succeeded'])
   expect(all.map(({ changes }) => changes)).toEqual([{}, {}, {}, {}, {}])
@@ -52,38 +102,35 @@ it('finds a dead letter with its reason', async () => {
   await store.submit('a', 1)
   await runAs({ outcome: 'dead', reason: 'discarded', error: '{"name":"E","message":"m"}' })
 
-  expect(await read()).toMatchInlineSnapshot(`
-    {
-      "dueMs": undefined,
-      "jobKey": "normal:default:1000000000:a",
-      "reason": "discarded",
-      "record": {
-        "createdAt": 1000,
-        "givenId": undefined,
-        "history": {
-          "attempts": 1,
-          "error": {
-            "message": "m",
-            "name": "E",
-          },
-          "reason": "discarded",
-          "stalls": 0,
-          "throttles": 0,
-          "unknownSince": 0,
+  expect(await read()).toEqual({
+    dueMs: undefined,
+    jobKey: 'normal:default:1000000000:a',
+    reason: 'discarded',
+    record: {
+      createdAt: 1000,
+      givenId: undefined,
+      history: {
+        attempts: 1,
+        error: {
+          message: 'm',
+          name: 'E',
         },
-        "options": {},
-        "payload": "1",
-        "type": "SEND",
+        reason: 'discarded',
+        stalls: 0,
+        throttles: 0,
+        unknownSince: 0,
       },
-      "state": "failed",
-    }
-  `)
+      options: {},
+      payload: '1',
+      type: 'SEND',
+    },
+    state: 'failed',
+  })
 })
 
 it('finds a running job that stood on another level than its own', async () => {
   await store.submit('a', 1, { level: 'low' })
-  await store.client.hset(`${store.keys().queue.slice(0, -5)}tenant:a`, 'level', 'high')
-  await store.client.zadd(store.keys().readyHigh, 1, 'a')
+  await changeTenant(store.requests(), 'a', { level: 'high' }, store.nowUs)
   await store.claim(1)
 
   expect(await read('low:default:1000000000:a')).toMatchObject({

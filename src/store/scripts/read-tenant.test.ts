@@ -22,34 +22,32 @@ it('shows a tenant and changes nothing', async () => {
 
   const { reply, changes } = await store.changesOf(() => read('a'))
 
-  expect(reply).toMatchInlineSnapshot(`
-    {
-      "basePriority": 0,
-      "delayed": 0,
-      "fairness": {
-        "high": {
-          "entitled": 0,
-          "received": 0,
-        },
-        "low": {
-          "entitled": 0,
-          "received": 0,
-        },
-        "normal": {
-          "entitled": 1,
-          "received": 2,
-        },
+  expect(reply).toEqual({
+    basePriority: 0,
+    delayed: 0,
+    fairness: {
+      high: {
+        entitled: 0,
+        received: 0,
       },
-      "levelOverride": undefined,
-      "longestWaitMs": 0,
-      "parkedBy": undefined,
-      "parkedUntil": undefined,
-      "running": 2,
-      "state": "ready",
-      "waiting": 2,
-      "weight": 1,
-    }
-  `)
+      low: {
+        entitled: 0,
+        received: 0,
+      },
+      normal: {
+        entitled: 1,
+        received: 2,
+      },
+    },
+    levelOverride: undefined,
+    longestWaitMs: 0,
+    parkedBy: undefined,
+    parkedUntil: undefined,
+    running: 2,
+    state: 'ready',
+    waiting: 2,
+    weight: 1,
+  })
   expect(changes).toEqual({})
 })
 
@@ -58,7 +56,7 @@ it('shows until when a limit has parked it', async () => {
   await store.submit('a', 2)
   await store.claim(1)
 
-  expect(await read('a')).toMatchObject({ fields: { parked: 'tenant' }, parkedUntilMs: 1_001_000 })
+  expect(await read('a')).toMatchObject({ state: 'parked', parkedBy: 'tenant', parkedUntil: 1_001_000 })
 })
 
 it('shows that it waits for a slot, for which there is no instant', async () => {
@@ -66,14 +64,16 @@ it('shows that it waits for a slot, for which there is no instant', async () => 
   await store.submit('a', 2)
   await store.claim(1)
 
-  expect((await read('a')).parkedUntilMs).toBe(Number.POSITIVE_INFINITY)
+  expect((await read('a')).parkedUntil).toBe(Number.POSITIVE_INFINITY)
 })
 
 it('shows a tenant that is not known as one with nothing', async () => {
-  expect(await store.outOfMemory(() => read('nobody'))).toEqual({
-    fields: {},
-    parkedUntilMs: undefined,
-    virtual: { high: 0, normal: 0, low: 0 },
+  expect(await store.outOfMemory(() => read('nobody'))).toMatchObject({
+    state: 'idle',
+    weight: 1,
+    waiting: 0,
+    delayed: 0,
+    running: 0,
   })
 })
 

@@ -1,0 +1,57 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { ScriptStore } from '../../testing/script-store.ts'
+import { readCounts } from './read-counts.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+function read() {
+  return readCounts(store.requests(), store.nowUs)
+}
+
+it('counts jobs by where they are and by what became of them, and changes nothing', async () => {
+  await store.submit('a', 5)
+  await store.finish(await store.claim(1), { outcome: 'succeeded' })
+  await store.finish(await store.claim(1), { outcome: 'retry', delayMs: 1_000, error: '{}' })
+  await store.claim(1)
+
+  const { reply, changes } = await store.changesOf(() => read())
+
+  expect(reply).toEqual({
+    canceled: 0,
+    deadLettersDiscarded: 0,
+    deadLettersExpired: 0,
+    deadLettersRetried: 0,
+    delayed: 1,
+    failed: 0,
+    parked: 0,
+    released: 0,
+    retried: 1,
+    returned: 0,
+    running: 1,
+    stalled: 0,
+    submitted: 5,
+    succeeded: 1,
+    throttled: 0,
+    unknownType: 0,
+    waiting: 2,
+  })
+  expect(changes).toEqual({})
+})
+
+it('changes nothing in a store that does not know the queue', async () => {
+  await store.empty()
+
+  await expect(read()).rejects.toThrow('unregistered')
+  expect(await store.dump()).toEqual({})
+})
+
+it('runs while Redis is out of memory', async () => {
+  expect(await store.outOfMemory(() => read())).toMatchObject({ waiting: 0, submitted: 0 })
+})

@@ -1,0 +1,70 @@
+import type { Redis as Client } from 'ioredis'
+import type { TestRedis } from './redis-server.ts'
+
+export interface ScriptCall {
+  readonly sha: string
+  /** The keys it was called with. */
+  readonly declared: readonly string[]
+  /** What it did, in order. */
+  readonly commands: { readonly name: string; readonly isWrite: boolean; readonly keys: readonly string[] }[]
+}
+
+/** Sees every command that scripts run on a server, through MONITOR. */
+export class ScriptMonitor {
+  readonly #monitor: Client
+  readonly #writes: ReadonlySet<string>
+  #calls: ScriptCall[] = []
+  #current: ScriptCall | undefined
+  #marks = 0
+
+  static async start(server: TestRedis): Promise<ScriptMonitor> {
+    const client = server.client()
+    const commands = (await client.call('COMMAND')) as [string, number, string[]][]
+    const writes = commands.filter(([, , flags]) => flags.includes('write')).map(([name]) => name)
+    return new ScriptMonitor(await client.monitor(), new Set(writes))
+  }
+
+  private constructor(monitor: Client, writes: ReadonlySet<string>) {
+    this.#monitor = monitor
+    this.#writes = writes
+    monitor.on('monitor', (_time: string, args: string[], source: string) => this.#see(args, source))
+  }
+
+  stop(): void {
+    this.#monitor.disconnect()
+  }
+
+  /** The calls since the last question; waits until everything that `client` has sent was seen. */
+  async callsSoFar(client: Client): Promise<ScriptCall[]> {
+    const mark = `mark ${++this.#marks}`
+    const seen = new Promise<void>((resolve) => {
+      const look = (_time: string, args: string[]) => {
+        if (args[1] !== mark) return
+        this.#monitor.off('monitor', look)
+        resolve()
+      }
+      this.#monitor.on('monitor', look)
+    })
+    await client.echo(mark)
+    await seen
+    const calls = this.#calls
+    this.#calls = []
+    this.#current = undefined
+    return calls
+  }
+
+  #see(args: string[], source: string): void {
+    const name = (args[0] ?? '').toLowerCase()
+    if (source !== 'lua') {
+      this.#current = undefined
+      if (name !== 'evalsha') return
+      const declared = args.slice(3, 3 + Number(args[2]))
+      this.#current = { sha: args[1] as string, declared, commands: [] }
+      this.#calls.push(this.#current)
+      return
+    }
+    // Every key has a hash tag; no value does.
+    const keys = args.slice(1).filter((arg) => /^[^:]+:\{[^}]+\}:/.test(arg))
+    this.#current?.commands.push({ name, isWrite: this.#writes.has(name), keys })
+  }
+}

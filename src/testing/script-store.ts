@@ -1,0 +1,338 @@
+import type { Redis as Client } from 'ioredis'
+import { checkQueueOptions, declaredSettings, type QueueOptions } from '../engine/queue-options.ts'
+import { keyPrefix, type QueueKeys, queueKeys } from '../store/keys.ts'
+import { encodeRecord } from '../store/record.ts'
+import { openRedis, type Redis } from '../store/redis.ts'
+import { Requests } from '../store/requests.ts'
+import { type ClaimReply, type ClaimRequest, type Finish, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
+import { type QueueCounts, readCounts } from '../store/scripts/read-counts.ts'
+import { registerQueue } from '../store/scripts/register-queue.ts'
+import { type SubmitLine, type SubmitReply, submitJobs } from '../store/scripts/submit-jobs.ts'
+import * as scripts from '../store/scripts.generated.ts'
+import { dumpKeyspace, type KeyContent, type Keyspace } from './keyspace.ts'
+import { startRedis, type TestRedis } from './redis-server.ts'
+import { type ScriptCall, ScriptMonitor } from './script-monitor.ts'
+
+/** A key's content, or what changed of it; `null`: gone. A hash or zset maps fields to what they hold now. */
+export type KeyChange = string | string[] | Record<string, string | number | boolean | null> | null
+
+/** The instant at which a script test starts, in µs: small, so that expected values can be read. */
+export const START = 1_000_000_000
+
+const QUEUE = 'q'
+const PREFIX = 'test'
+
+/**
+ * One queue on a one-node cluster, where a script that touches two slots fails; time is injected and stands still.
+ * Says what a script changed in the whole keyspace, and which keys it met too late.
+ */
+export class ScriptStore {
+  /** What scripts take for the present, in µs. */
+  now = START
+  /** What scripts take for the server's identity. */
+  serverId = 'server-1'
+  readonly server: TestRedis
+  readonly client: Client
+  readonly #redis: Redis
+  readonly #monitor: ScriptMonitor
+  readonly #requests = new Map<string, Requests>()
+
+  static async start(): Promise<ScriptStore> {
+    const server = await startRedis({ cluster: true })
+    const client = server.client()
+    return new ScriptStore(server, client, await ScriptMonitor.start(server))
+  }
+
+  private constructor(server: TestRedis, client: Client, monitor: ScriptMonitor) {
+    this.server = server
+    this.client = client
+    this.#monitor = monitor
+    this.#redis = openRedis({ redis: { path: server.path } })
+  }
+
+  async stop(): Promise<void> {
+    this.#monitor.stop()
+    await this.#redis.close()
+    await this.server.stop()
+  }
+
+  /** Starts over with a registered queue that holds nothing. */
+  async begin(options: QueueOptions = {}): Promise<void> {
+    await this.empty()
+    await this.register(options)
+  }
+
+  /** Starts over with nothing at all. */
+  async empty(): Promise<void> {
+    await this.client.flushall()
+    this.#requests.clear()
+    this.now = START
+    this.serverId = 'server-1'
+  }
+
+  async register(options: QueueOptions = {}, isAgain = false): Promise<void> {
+    const declared = declaredSettings(checkQueueOptions(QUEUE, options))
+    await registerQueue(this.redis, this.keys(), declared, { isAgain, nowUs: this.nowUs })
+  }
+
+  get nowUs(): string {
+    return String(this.now)
+  }
+
+  /** The port as scripts need it, with the identity that the test chose. */
+  get redis(): Redis {
+    const redis = this.#redis
+    const store = this
+    return {
+      get serverId() {
+        return store.serverId
+      },
+      ready: () => redis.ready(),
+      callWith: (command: string, args: readonly (string | number)[]) => redis.callWith(command, args),
+    } as unknown as Redis
+  }
+
+  keys(client = 'me'): QueueKeys {
+    return queueKeys(PREFIX, QUEUE, client)
+  }
+
+  /** A client's requests, numbered on from its last. A queue that is not known is an error here, not registered. */
+  requests(client = 'me'): Requests {
+    const known = this.#requests.get(client)
+    if (known) return known
+    const requests = new Requests({
+      client,
+      redis: this.redis,
+      keys: this.keys(client),
+      register: async () => {
+        throw new Error('unregistered')
+      },
+    })
+    this.#requests.set(client, requests)
+    return requests
+  }
+
+  /** Forgets how far a client has counted: its next request has number 1 again, as when a reply was lost. */
+  repeatFrom1(client = 'me'): void {
+    this.#requests.delete(client)
+  }
+
+  /** Jobs at the end of one lane; their records hold 1, 2, … as payload. */
+  submit(tenant: string, count: number, line: Partial<SubmitLine> = {}): Promise<SubmitReply> {
+    const entries = Array.from({ length: count }, (_, index) => record(index + 1))
+    return this.submitLines([{ ...emptyLine, tenant, entries, ...line }])
+  }
+
+  submitLines(lines: readonly SubmitLine[], client = 'producer'): Promise<SubmitReply> {
+    return submitJobs(this.requests(client), lines, { nowUs: this.nowUs })
+  }
+
+  claim(wanted: number, claim: Partial<ClaimRequest> = {}, client = 'me'): Promise<ClaimReply> {
+    return finishAndClaim(this.requests(client), {
+      wanted,
+      levels: 'high normal low',
+      leaseMs: 15_000,
+      idleForMs: 0,
+      hasSuspect: false,
+      finished: [],
+      nowUs: this.nowUs,
+      ...claim,
+    })
+  }
+
+  /** Finishes every job of a claim alike, and claims nothing. */
+  finish(claim: ClaimReply, finish: Finish, client = 'me'): Promise<ClaimReply> {
+    return this.claim(0, { finished: finishedAs(claim, finish) }, client)
+  }
+
+  /** The queue's counts of these names, in their order. */
+  async counts(...names: readonly (keyof QueueCounts)[]): Promise<number[]> {
+    const counts = await readCounts(this.requests('counter'))
+    return names.map((name) => counts[name])
+  }
+
+  /** What an action answers, and everything that changed in the keyspace: what is not named is as it was. */
+  async changesOf<Reply>(action: () => Promise<Reply>): Promise<{ reply: Reply; changes: Record<string, KeyChange> }> {
+    const before = await this.dump()
+    const reply = await action()
+    return { reply, changes: difference(before, await this.dump()) }
+  }
+
+  /** The whole keyspace, without the prefix of the names, readable where scripts pack, and records on one line. */
+  async dump(): Promise<Keyspace> {
+    const dump = await dumpKeyspace(this.client)
+    const start = keyPrefix(PREFIX, QUEUE)
+    const entries = await Promise.all(
+      Object.entries(dump).map(async ([name, content]): Promise<[string, KeyContent]> => {
+        const part = name.startsWith(start) ? name.slice(start.length) : name
+        return [part, await this.#unpack(name, part, content)]
+      }),
+    )
+    return Object.fromEntries(entries)
+  }
+
+  /** Runs an action while Redis has no memory left. */
+  async outOfMemory<T>(action: () => Promise<T>): Promise<T> {
+    await this.client.config('SET', 'maxmemory', '1')
+    try {
+      return await action()
+    } finally {
+      await this.client.config('SET', 'maxmemory', '0')
+    }
+  }
+
+  /**
+   * Keys that a script chose itself and met only after its first write, since the last question: were their slot
+   * on its way to another node, the script would fail with half of its work done.
+   */
+  async keysMetTooLate(): Promise<string[]> {
+    const calls = await this.#monitor.callsSoFar(this.client)
+    return [...new Set(calls.flatMap(metTooLate))]
+  }
+
+  async #unpack(name: string, part: string, content: KeyContent): Promise<KeyContent> {
+    if ('list' in content) return { ...content, list: content.list.map(onOneLine) }
+    if (!('hash' in content)) return content
+    const hash: Record<string, string> = {}
+    for (const [field, value] of Object.entries(content.hash)) {
+      const names = packedFields[part.split(':')[0] as string]?.[field]
+      if (names === undefined) hash[field] = onOneLine(value)
+      else Object.assign(hash, named(field, names, await this.#unpackField(name, field)))
+    }
+    // A remembered reply is packed; its number says whose it is.
+    if (part.startsWith('client:')) for (const slot in hash) hash[slot] = (hash[slot] as string).split('|')[0] as string
+    return { ...content, hash }
+  }
+
+  async #unpackField(name: string, field: string): Promise<unknown[]> {
+    const source = "return cjson.encode({ cmsgpack.unpack(redis.call('HGET', KEYS[1], ARGV[1])) })"
+    return JSON.parse((await this.client.eval(source, 1, name, field)) as string)
+  }
+}
+
+/** A fresh record with this payload. */
+export function record(payload: unknown): string {
+  return encodeRecord('rs', 'SEND', '', '', JSON.stringify(payload))
+}
+
+/** How a claim's jobs are told to be finished, all alike. */
+export function finishedAs(claim: ClaimReply, finish: Finish): ClaimRequest['finished'] {
+  return jobsOf(claim).map(({ jobKey, standing }) => {
+    const tenant = jobKey.split(':').at(-1) as string
+    return { fence: claim.fence, jobKey, tenant, standing, finish }
+  })
+}
+
+export function jobsOf(claim: ClaimReply): { jobKey: string; standing: 'high' | 'normal' | 'low'; record: string }[] {
+  const jobs = []
+  for (let at = 0; at < claim.jobs.length; at += 3) {
+    jobs.push({
+      jobKey: claim.jobs[at] as string,
+      standing: claim.jobs[at + 1] as 'high' | 'normal' | 'low',
+      record: claim.jobs[at + 2] as string,
+    })
+  }
+  return jobs
+}
+
+const emptyLine: SubmitLine = {
+  tenant: 'a',
+  level: 'normal',
+  lane: 'default',
+  basePriority: undefined,
+  kind: 'fresh',
+  entries: [],
+}
+
+const nameBySha = new Map(Object.values(scripts).map(({ sha, name }) => [sha as string, name as string]))
+
+function metTooLate({ sha, declared, commands }: ScriptCall): string[] {
+  const met = new Set(declared)
+  const late: string[] = []
+  let hasWritten = false
+  for (const { name, isWrite, keys } of commands) {
+    for (const key of keys) {
+      if (hasWritten && !met.has(key)) late.push(`${nameBySha.get(sha) ?? sha}: ${name} ${key}`)
+      met.add(key)
+    }
+    hasWritten ||= isWrite
+  }
+  return late
+}
+
+const levelFields = ['lanes', 'sequence', 'used', 'received', 'entitled', 'virtual', 'longest', 'lane']
+
+/** Fields that scripts pack, and the names of what is in them; none: it is one table, shown as JSON. */
+const packedFields: Record<string, Record<string, readonly string[]>> = {
+  queue: {
+    settings: [],
+    state: [
+      ...['clock', 'fence', 'turns', 'restarts', 'restarted_at', 'waiting', 'delayed', 'running'],
+      ...['running:high', 'running:normal', 'running:low'],
+      ...['virtual:high', 'virtual:normal', 'virtual:low', 'weights:high', 'weights:normal', 'weights:low'],
+      'canceling',
+    ],
+    pauses: [
+      ...['paused', 'paused:high', 'paused:normal', 'paused:low'],
+      ...['resumed', 'resumed:high', 'resumed:normal', 'resumed:low'],
+    ],
+  },
+  tenant: {
+    limits: [],
+    state: ['waiting', 'delayed', 'total', 'front', 'marks'],
+    high: levelFields,
+    normal: levelFields,
+    low: levelFields,
+  },
+}
+
+/** `{ 'state.waiting': 2, … }`; a 0 says as much as nothing. */
+function named(field: string, names: readonly string[], values: readonly unknown[]): Record<string, string> {
+  if (names.length === 0) return { [field]: JSON.stringify(sorted(values[0])) }
+  const entries = values.map((value, at) => [`${field}.${names[at] ?? at}`, value])
+  return Object.fromEntries(entries.filter(([, value]) => value !== 0 && value !== ''))
+}
+
+/** The lines of a record, separated by bars. */
+function onOneLine(text: string): string {
+  return text.replaceAll('\n', '|')
+}
+
+function difference(before: Keyspace, after: Keyspace): Record<string, KeyChange> {
+  const changes: Record<string, KeyChange> = {}
+  for (const name of Object.keys(before)) if (!(name in after)) changes[name] = null
+  for (const [name, content] of Object.entries(after)) {
+    const change = changeOf(before[name], content)
+    if (change !== undefined) changes[name] = change
+  }
+  return changes
+}
+
+function changeOf(before: KeyContent | undefined, after: KeyContent): KeyChange | undefined {
+  if (JSON.stringify(sorted(before)) === JSON.stringify(sorted(after))) return undefined
+  if ('string' in after) return after.string
+  if ('list' in after) return after.list
+  if ('set' in after) return after.set
+  const old = fieldsOf(before)
+  const now = fieldsOf(after)
+  const fields: Record<string, string | number | boolean | null> = {}
+  for (const field of Object.keys(old)) if (!(field in now)) fields[field] = null
+  for (const [field, value] of Object.entries(now)) if (old[field] !== value) fields[field] = value
+  return fields
+}
+
+/** Fields and scores alike; whether the key expires is one more. */
+function fieldsOf(content: KeyContent | undefined): Record<string, string | number | boolean> {
+  if (content === undefined) return {}
+  const ttl = content.ttl ? { '(expires)': true } : {}
+  if ('hash' in content) return { ...content.hash, ...ttl }
+  if ('zset' in content) return { ...content.zset, ...ttl }
+  return ttl
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.map(([name, each]) => [name, sorted(each)]))
+}
