@@ -54,15 +54,16 @@ async function runMeasure(measure: Measure): Promise<Figures> {
 }
 
 async function runAll(): Promise<Figures> {
-  const inBackground = Promise.all(measures.filter((measure) => measure.waitsInBackground).map(runMeasure))
+  const ofKind = (kind: Measure['kind']): Measure[] => measures.filter((measure) => (measure.kind ?? 'speed') === kind)
+  const waiting = Promise.all(ofKind('waiting').map(runMeasure))
   // Reported where it is awaited, not as unhandled while the others run.
-  inBackground.catch(() => {})
-  const figures: Figures = {}
-  for (const measure of measures) {
-    if (!measure.waitsInBackground) Object.assign(figures, await runMeasure(measure))
-  }
-  for (const waited of await inBackground) Object.assign(figures, waited)
-  return figures
+  waiting.catch(() => {})
+  const figures: Figures[] = []
+  for (const measure of ofKind('speed')) figures.push(await runMeasure(measure))
+  if (quick) figures.push(...(await Promise.all(ofKind('counting').map(runMeasure))))
+  else for (const measure of ofKind('counting')) figures.push(await runMeasure(measure))
+  figures.push(...(await waiting))
+  return Object.assign({}, ...figures)
 }
 
 const figures = await runAll()

@@ -18,10 +18,11 @@ export interface Measure {
   readonly name: string
   readonly title: string
   /**
-   * A measure that only waits (an idle process, a lease that runs out) takes minutes and no processor: it runs on
-   * a Redis of its own beside the others.
-   * @default false
+   * What may go on at the same time. A measure of speed runs alone. One that only waits (an idle process, a lease that
+   * runs out) takes minutes and no processor: it waits beside all others. One that counts (bytes, shares of jobs) gives
+   * the same figures on a busy machine: the quick bench runs all of these together, the long one each alone.
+   * @default 'speed'
    */
-  readonly waitsInBackground?: boolean
+  readonly kind?: 'speed' | 'counting' | 'waiting'
   run(context: BenchContext): Promise<Figures>
 }

@@ -34,10 +34,10 @@ export function* interleavedJobs(count: number, tenants: number): Generator<Benc
   }
 }
 
-/** The same, tenant after tenant: all jobs of one, then all of the next. */
-export function* tenantAfterTenant(tenants: number, perTenant: number): Generator<BenchJob> {
+/** All jobs of one tenant, then all of the next, numbered from `from`. */
+export function* tenantAfterTenant(name: string, tenants: number, perTenant: number, from = 0): Generator<BenchJob> {
   for (let tenant = 0; tenant < tenants; tenant++) {
-    yield* tenantJobs(`tenant-${tenant}`, perTenant, tenant * perTenant)
+    yield* tenantJobs(`${name}-${tenant}`, perTenant, from + tenant * perTenant)
   }
 }
 

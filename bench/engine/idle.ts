@@ -14,7 +14,7 @@ const WATCHED_MS = 60_000
 export const idle: Measure = {
   name: 'idle',
   title: 'requests a minute while idle',
-  waitsInBackground: true,
+  kind: 'waiting',
 
   async run({ redis }: BenchContext): Promise<Figures> {
     // Side by side on a Redis each: they do next to nothing, for more than a minute.

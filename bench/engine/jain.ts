@@ -14,6 +14,7 @@ const JOBS_PER_TENANT = { quick: 600, full: 3_000 }
 export const jain: Measure = {
   name: 'jain',
   title: 'Jain index over 50 tenants',
+  kind: 'counting',
 
   async run({ redis, quick }: BenchContext): Promise<Figures> {
     const seconds = quick ? 11 : 60
@@ -24,7 +25,7 @@ export const jain: Measure = {
     const durationMs = seededDurations(TENANTS, DURATION_MS)
 
     // Tenant after tenant: first in, first out would serve one at a time.
-    await side.submit(tenantAfterTenant(TENANTS, perTenant))
+    await side.submit(tenantAfterTenant('tenant', TENANTS, perTenant))
     const worker = await side.work({ concurrency: CONCURRENCY }, async (payload) => {
       await sleep(durationMs())
       effects.record(payload)

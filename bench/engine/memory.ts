@@ -13,6 +13,7 @@ const GIVEN_ID_BYTES = 40
 export const memory: Measure = {
   name: 'memory',
   title: 'Redis bytes per waiting job',
+  kind: 'counting',
 
   async run({ redis, meter, quick }: BenchContext): Promise<Figures> {
     const count = 200_000

@@ -11,7 +11,7 @@ import { tenantJobs } from '../workload.ts'
 export const recovery: Measure = {
   name: 'recovery',
   title: 'kill −9 of a worker until its job runs again',
-  waitsInBackground: true,
+  kind: 'waiting',
 
   async run({ redis }: BenchContext): Promise<Figures> {
     const peerRedis = await startRedis()

@@ -22,6 +22,7 @@ const ALPHA_TIMES_FASTER = 100
 export const smallTenant: Measure = {
   name: 'small-tenant',
   title: 'small tenants beside a large one',
+  kind: 'counting',
 
   async run({ redis, meter, quick }: BenchContext): Promise<Figures> {
     const backlog = quick ? 100_000 : 1_000_000

@@ -1,6 +1,6 @@
 import type { BenchContext, Figures, Measure } from '../measure.ts'
 import { type OriginalFlowResult, runOriginalFlow } from '../original-flow.ts'
-import { sluiceSide, sluiceStatistic } from '../sides/sluice.ts'
+import { sluiceSide } from '../sides/sluice.ts'
 import { Effects, interleavedJobs } from '../workload.ts'
 
 const JOBS = 15_000
@@ -16,7 +16,7 @@ export const throttle: Measure = {
   name: 'throttle',
   title: 'throttle moves and time over ideal',
 
-  async run({ redis, meter, quick }: BenchContext): Promise<Figures> {
+  async run({ redis, quick }: BenchContext): Promise<Figures> {
     const timesFaster = quick ? 100 : 50
     const ratePerSecond = RATE_PER_SECOND * timesFaster
     const side = sluiceSide(redis.path, { limits: { tenant: `${ratePerSecond}/s` } })
@@ -29,7 +29,7 @@ export const throttle: Measure = {
     await worker.close()
     effects.assertOncePerJob('sluice')
     // A denied job is not touched. What is moved is a job whose grant had gone stale before it could start.
-    const moves = await sluiceStatistic(meter, 'returned')
+    const { returned: moves } = await side.counts()
     await side.close()
 
     const idealSeconds = JOBS / (TENANTS * ratePerSecond)

@@ -1,6 +1,4 @@
-import type { Redis } from 'ioredis'
-import { type QueueOptions, Sluice } from '../../src/index.ts'
-import { keyPrefix } from '../../src/store/keys.ts'
+import { type Queue, type QueueOptions, Sluice } from '../../src/index.ts'
 import type { BenchJob, CallPayload } from '../workload.ts'
 import type { RunningWorker, Side } from './side.ts'
 
@@ -13,6 +11,9 @@ export function sluiceSide(
   const queue = sluice.queue(name, options)
 
   return {
+    counts: () => queue.counts(),
+    tenant: (tenant: string) => queue.tenant(tenant),
+
     async submit(jobs: Iterable<BenchJob> | AsyncIterable<BenchJob>): Promise<void> {
       await queue.submit({ type: 'call', jobs })
     },
@@ -23,14 +24,5 @@ export function sluiceSide(
     },
 
     close: () => sluice.close(),
-  } satisfies Side
-}
-
-/** What the scripts count of a queue, as they store it: turns, denials that parked a tenant, grants gone stale. */
-export async function sluiceStatistic(
-  meter: Redis,
-  statistic: 'turns' | 'parked' | 'returned',
-  queue = 'bench',
-): Promise<number> {
-  return Number(await meter.hget(`${keyPrefix('sluice', queue)}queue`, statistic))
+  } satisfies Side & Pick<Queue, 'counts' | 'tenant'>
 }
