@@ -1,6 +1,8 @@
 import type { Redis as Client } from 'ioredis'
+import { decodeJobs } from '../engine/job.ts'
 import { checkQueueOptions, declaredSettings, type QueueOptions } from '../engine/queue-options.ts'
 import { keyPrefix, type QueueKeys, queueKeys } from '../store/keys.ts'
+import type { Level } from '../store/names.ts'
 import { encodeRecord } from '../store/record.ts'
 import { openRedis, type Redis } from '../store/redis.ts'
 import { Requests } from '../store/requests.ts'
@@ -223,16 +225,11 @@ export function finishedAs(claim: ClaimReply, finish: Finish): ClaimRequest['fin
   })
 }
 
-export function jobsOf(claim: ClaimReply): { jobKey: string; standing: 'high' | 'normal' | 'low'; record: string }[] {
-  const jobs = []
-  for (let at = 0; at < claim.jobs.length; at += 3) {
-    jobs.push({
-      jobKey: claim.jobs[at] as string,
-      standing: claim.jobs[at + 1] as 'high' | 'normal' | 'low',
-      record: claim.jobs[at + 2] as string,
-    })
-  }
-  return jobs
+export function jobsOf(claim: ClaimReply): { jobKey: string; standing: Level; record: string }[] {
+  return decodeJobs(claim.fence, claim.jobs).map(({ key, standing }, at) => {
+    const text = claim.jobs[2 * at + 1] as string
+    return { jobKey: key, standing, record: text.slice(text.startsWith('^') ? text.indexOf('\n') + 1 : 0) }
+  })
 }
 
 const emptyLine: SubmitLine = {
@@ -260,7 +257,7 @@ function metTooLate({ sha, declared, commands }: ScriptCall): string[] {
   return late
 }
 
-const levelFields = ['lanes', 'sequence', 'used', 'received', 'entitled', 'virtual', 'longest', 'lane']
+const levelFields = ['lanes', 'sequence', 'used', 'received', 'entitled', 'virtual', 'longest', 'since', 'lane']
 
 /** Fields that scripts pack, and the names of what is in them; none: it is one table, shown as JSON. */
 const packedFields: Record<string, Record<string, readonly string[]>> = {

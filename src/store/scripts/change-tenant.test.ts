@@ -84,6 +84,7 @@ it('makes all lines of a tenant stand on one level, without moving a job', async
       a: 1_000_000_000,
     },
     'tenant:a': {
+      'normal.since': 1_000_000_000,
       override: 'normal',
     },
   })
@@ -134,6 +135,7 @@ it('takes a paused tenant out of line and puts it back at its place', async () =
       a: 1_001_000_000,
     },
     'tenant:a': {
+      'normal.since': 1_001_000_000,
       paused: null,
       'score:normal': null,
     },

@@ -36,7 +36,7 @@ describe('claiming', () => {
       holdsAlarm: false,
       fence: '1000000000',
       freshMs: undefined,
-      jobs: ['normal:default:1000000000:a', 'normal', record(1), 'normal:default:1000000001:a', 'normal', record(2)],
+      jobs: ['normal:default:1000000000:a', record(1), 'normal:default:1000000001:a', record(2)],
     })
     expect(changes).toEqual({
       'claim:1000000000': {
@@ -364,10 +364,14 @@ describe('claiming', () => {
     expect(words.map(({ word }) => word)).toEqual(['again', 'claimed'])
   })
 
-  it('lets one suspect out at a time', async () => {
+  it('lets one job at a time out that has outlived two leases', async () => {
     await store.submit('a', 2)
     await store.claim(2)
     store.now += 15_000_000
+    await store.claim(2)
+    store.now += 15_000_000
+    await store.claim(0)
+    store.now += 1_000_000
 
     const first = await store.claim(2)
     const second = await store.claim(2, { hasSuspect: true })
@@ -488,6 +492,7 @@ describe('limits', () => {
         'normal.lane': null,
         'normal.lanes': null,
         'normal.received': 3,
+        'normal.since': 1_000_122_223,
         'normal.virtual': 3_000_000,
         parked: null,
         'score:normal': null,
@@ -716,13 +721,13 @@ describe('finishing', () => {
     const { reply, changes } = await finishOne({ outcome: 'succeeded' })
 
     expect(reply).toEqual({
-      word: 'idle',
-      stale: [],
-      waitMs: undefined,
-      holdsAlarm: false,
       fence: '0',
       freshMs: undefined,
+      holdsAlarm: false,
       jobs: [],
+      stale: [],
+      waitMs: undefined,
+      word: 'idle',
     })
     expect(changes).toEqual({
       'claim:1000000000': null,
@@ -994,12 +999,10 @@ describe('what is due', () => {
       running: {
         a: '2',
       },
-      'since:normal': {
-        a: 1_000_005_000,
-      },
       'tenant:a': {
         'normal.longest': 5000,
         'normal.received': 2,
+        'normal.since': 1_000_005_000,
         'normal.used': 2000,
         'state.delayed': null,
         'state.waiting': 1,
