@@ -28,7 +28,7 @@ export const claimCost: Measure = {
   title: 'claim cost at 100,000 tenants',
 
   async run({ redis: { path }, meter, quick }: BenchContext): Promise<Figures> {
-    const claimed = quick ? 30_000 : 200_000
+    const claimed = quick ? 20_000 : 200_000
     const perTenant = quick ? 6 : 50
     const perFew = Math.ceil((claimed * 1.2) / FEW_TENANTS)
 

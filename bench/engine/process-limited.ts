@@ -23,7 +23,7 @@ export const processLimited: Measure = {
   title: 'no-op jobs, 1,000 tenants with a bucket each',
 
   async run({ redis, meter, quick }: BenchContext): Promise<Figures> {
-    const counts = quick ? { groupmq: 12_000, sluice: 30_000 } : { groupmq: 80_000, sluice: 200_000 }
+    const counts = quick ? { groupmq: 10_000, sluice: 20_000 } : { groupmq: 80_000, sluice: 200_000 }
     const figures = await alternate(
       ['groupmq', 'sluice'] as const,
       { rounds: quick ? 3 : 5, warmUps: 1 },

@@ -28,7 +28,7 @@ export const smallTenant: Measure = {
     const backlog = quick ? 100_000 : 1_000_000
     // First in, first out: the small tenant waits for the whole backlog, so the ratio is the size of the backlog.
     const backlogBullmq = quick ? 2_000 : 20_000
-    const rounds = quick ? 3 : 5
+    const rounds = quick ? 2 : 5
 
     async function overIdeal(open: () => Side, options: { backlog: number; smallTenants: number }): Promise<number> {
       const side = open()
