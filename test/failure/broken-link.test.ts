@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { TcpProxy } from '../support/tcp-proxy.ts'
-import { Scenario, type ScenarioOptions } from './scenario.ts'
+import { busyOne, Scenario, type ScenarioOptions } from './scenario.ts'
 
 let scenario: Scenario
 afterEach(() => scenario.stop())
@@ -19,16 +19,16 @@ describe('a link to Redis that breaks', () => {
     await Promise.all([scenario.worker(), scenario.worker()])
 
     const results = await Promise.all([
-      scenario.submitted({ count: 1_000, chunk: 5, holdMs: 2 }),
-      scenario.submitted({ count: 1_000, chunk: 5, holdMs: 2, ids: 'generated' }),
+      scenario.submitted({ count: 750, chunk: 5, holdMs: 2 }),
+      scenario.submitted({ count: 750, chunk: 5, holdMs: 2, ids: 'generated' }),
     ])
     await scenario.drained()
     rule.stop()
 
     expect(rule.lost).toBeGreaterThan(100)
     expect(results.map(({ accepted, duplicates, unheard }) => ({ accepted, duplicates, unheard }))).toEqual([
-      { accepted: 1_000, duplicates: 0, unheard: [] },
-      { accepted: 1_000, duplicates: 0, unheard: [] },
+      { accepted: 750, duplicates: 0, unheard: [] },
+      { accepted: 750, duplicates: 0, unheard: [] },
     ])
     await scenario.expectPromisesKept()
   })
@@ -67,7 +67,7 @@ describe('a link to Redis that breaks', () => {
     const producer = scenario.producer({ count: 1_500, chunk: 10, everyMs: 50, holdMs: 10, mixed: true })
 
     for (let round = 1; round <= 2; round++) {
-      await workers[0].started(100 * round)
+      await busyOne(workers, 200 * round)
       const fault = scenario.fault('blackhole')
       proxy.blackhole()
       // The silence itself is the event.

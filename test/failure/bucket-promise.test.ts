@@ -33,7 +33,8 @@ async function arrived(count: number): Promise<void> {
 /** A round of calls, from an empty queue to an empty queue, as the upstream saw it. */
 async function round(permits: number, calls: number, during: () => Promise<void> = async () => {}) {
   await upstream().forget()
-  await scenario.submitted({ count: calls, chunk: 1_000, ids: 'generated' })
+  const jobs = Array.from({ length: calls }, (_, i) => ({ tenant: `t${i % 3}`, payload: { name: `call-${i}` } }))
+  await scenario.queue.submit({ type: 'CALL', jobs })
   await during()
   await arrived(calls)
   return upstream().report({ permits, windowMs: WINDOW_MS })

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { runAgain, Scenario } from './scenario.ts'
+import { busyOne, runAgain, Scenario } from './scenario.ts'
 
 const LEASE_MS = 1_000
 
@@ -36,8 +36,10 @@ describe('a worker that is stopped past its lease and resumed', () => {
     const workers = await Promise.all([scenario.worker(), scenario.worker(), scenario.worker({ mode: 'claim' })])
     const producer = scenario.producer({ count: 2_000, chunk: 20, everyMs: 50, holdMs: 20, mixed: true })
 
-    for (const [round, worker] of [...workers, ...workers].entries()) {
-      await worker.started(20 + round * 5)
+    for (let stops = 1; stops <= 6; stops++) {
+      // In turn, so that each kind of worker is among them.
+      workers.push(...workers.splice(0, 1))
+      const worker = await busyOne(workers, 40 * stops)
       const fault = scenario.fault('stop', worker)
       worker.freeze()
       await longerThanLease()

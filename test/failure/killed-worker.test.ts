@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { now } from '../support/history.ts'
-import { runAgain, Scenario } from './scenario.ts'
+import { busyOne, runAgain, Scenario, type Worker } from './scenario.ts'
 
 let scenario: Scenario
 afterEach(() => scenario.stop())
@@ -25,16 +25,14 @@ describe('a worker that is killed −9', () => {
 
   it('loses nothing and repeats only what it held, whenever it is killed', async () => {
     scenario = await Scenario.start({ queue: { leaseMs: 1_000 }, upstream: true })
-    let workers = await Promise.all([scenario.worker(), scenario.worker()])
+    let workers: Worker[] = await Promise.all([scenario.worker(), scenario.worker()])
     const producer = scenario.producer({ count: 2_000, chunk: 20, everyMs: 40, holdMs: 20, mixed: true })
 
     for (let kills = 0; kills < 5; kills++) {
-      const [victim, survivor] = workers as [(typeof workers)[0], (typeof workers)[0]]
-      // Between two jobs, or within one: whatever it is doing when it has started that many.
-      await victim.started(60 + kills * 7)
+      const victim = await busyOne(workers, 40)
       scenario.fault('kill', victim)
       await victim.end('SIGKILL')
-      workers = [survivor, await scenario.worker()]
+      workers = [...workers.filter((worker) => worker !== victim), await scenario.worker()]
     }
     await producer.result()
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { now } from '../support/history.ts'
-import { Scenario } from './scenario.ts'
+import { busyOne, Scenario } from './scenario.ts'
 
 let scenario: Scenario
 afterEach(() => scenario.stop())
@@ -23,7 +23,7 @@ describe('Redis killed −9 and started again on its append-only file', () => {
     })
 
     for (let round = 1; round <= 3; round++) {
-      await workers[0].started(150 * round)
+      await busyOne(workers, 300 * round)
       const fault = scenario.fault('redis-kill')
       await scenario.redis.kill('SIGKILL')
       await scenario.redis.restart()

@@ -236,6 +236,11 @@ export class Worker extends Child<WorkerMessage> {
     return jobsOf(messages, 'started')
   }
 
+  /** Jobs in its hands, as far as it has told. */
+  get running(): number {
+    return jobsOf(this.messages, 'started').length - jobsOf(this.messages, 'ended').length
+  }
+
   async ended(count: number): Promise<string[]> {
     const messages = await this.heard((heard) => jobsOf(heard, 'ended').length >= count)
     return jobsOf(messages, 'ended')
@@ -255,6 +260,17 @@ class Producer extends Child<ProducerResult> {
     const [result] = await this.heard((heard) => heard.length > 0, 90_000)
     return result as ProducerResult
   }
+}
+
+/**
+ * Waits until these workers have started that many jobs together: which of them gets how many is nobody's promise.
+ * Answers one that is in the middle of a job.
+ */
+export async function busyOne(workers: readonly Worker[], count: number): Promise<Worker> {
+  const started = () => workers.reduce((sum, worker) => sum + jobsOf(worker.messages, 'started').length, 0)
+  const busy = () => (started() >= count ? workers.find(({ running }) => running > 0) : undefined)
+  await expect.poll(busy, { timeout: 30_000, interval: 5, message: `a busy worker after ${count} jobs` }).toBeDefined()
+  return busy() ?? busyOne(workers, count)
 }
 
 /** Jobs that a handler was given more than once. */

@@ -10,9 +10,8 @@ describe('a Redis that forgets its scripts ten times a second', () => {
     await Promise.all([scenario.worker(), scenario.worker()])
     const direct = scenario.redis.client()
     let flushes = 0
-    const flusher = setInterval(async () => {
-      await direct.script('FLUSH')
-      flushes++
+    const flusher = setInterval(() => {
+      void direct.script('FLUSH').then(() => flushes++)
     }, 100)
 
     // Not written down as a fault: it must excuse nothing.

@@ -101,11 +101,6 @@ async function runClaimed(job: ClaimedJob): Promise<void> {
 }
 
 process.on('disconnect', () => process.exit())
-process.on('message', async (message) => {
-  if (message !== 'close') return
-  await sluice.close()
-  process.exit()
-})
 
 if (settings.mode === 'claim') void claimForEver()
 else queue.process('CALL', (job, context) => run(job, String(context.fence)), { concurrency: settings.concurrency })

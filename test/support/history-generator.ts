@@ -5,7 +5,7 @@ import { type Happening, type HistoryEvent, inOrder, type JobState, type Submitt
 /** What becomes of one delivery of a job before its last one. */
 type Setback = 'crash' | 'zombie' | 'failed' | 'throttled' | 'released'
 
-export interface JobPlan {
+interface JobPlan {
   tenant: string
   lane?: string
   ordered?: boolean
@@ -18,8 +18,8 @@ export interface JobPlan {
 }
 
 export const LIMIT = { permits: 3, windowMs: 300 }
-export const TENANT_LIMIT = { permits: 3, windowMs: 300, tenant: 'a' }
-export const HANDS = 3
+const TENANT_LIMIT = { permits: 3, windowMs: 300, tenant: 'a' }
+const HANDS = 3
 
 export const CHECKED: CheckerOptions = {
   leaseMs: 1_000,
