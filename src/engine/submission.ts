@@ -87,7 +87,7 @@ export class Packer {
 
   /** @param index - Its place in what was submitted, for the error. */
   pack(input: JobInput, index: number | undefined, nowMs: number): PackedJob {
-    if (typeof input !== 'object' || input === null)
+    if (typeof input !== 'object' || input === null || Array.isArray(input))
       throw new InvalidJobError({ index, problem: 'it must be an object' })
     const fail = (problem: string, cause?: unknown): never => {
       throw new InvalidJobError({ index, jobId: typeof input.id === 'string' ? input.id : undefined, problem, cause })
@@ -97,17 +97,15 @@ export class Packer {
     const tenant = input.tenant ?? defaults.tenant ?? defaultTenant
     const level = input.level ?? defaults.level ?? 'normal'
     if (!levels.includes(level)) fail(`its level must be high, normal or low, not ${JSON.stringify(level)}`)
+    const ordered = input.ordered ?? defaults.ordered ?? false
+    if (typeof ordered !== 'boolean') fail('its ordered must be true or false')
     const id = input.id ?? ''
     if (input.id !== undefined) this.#checkId(input.id, fail)
     const instant = instantOf(input.delayMs ?? defaults.delayMs, input.runAt ?? defaults.runAt, fail)
     return {
       tenant: this.#token(tenant, 'tenant', fail),
       level,
-      lane: this.#laneToken(
-        input.lane ?? defaults.lane ?? defaultLane,
-        input.ordered ?? defaults.ordered ?? false,
-        fail,
-      ),
+      lane: this.#laneToken(input.lane ?? defaults.lane ?? defaultLane, ordered, fail),
       kind: instant !== '' ? 'later' : id !== '' ? 'named' : 'fresh',
       instant,
       digest: id === '' ? '' : idDigest(tenant, id),
