@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest'
+import { encodeRecord } from '../store/record.ts'
+import { decodeJobs, LeasedJob } from './job.ts'
+
+const text = encodeRecord('rs', 'SEND', '', '', '{"a":[]}')
+
+it('reads a job from its key and record', () => {
+  const [job] = decodeJobs('9', ['low:!a%3Ab:5:c%20d', text])
+
+  expect(job).toMatchObject({
+    id: 'low:!a%3Ab:5:c%20d',
+    fence: '9',
+    tenant: 'c d',
+    lane: 'a:b',
+    level: 'low',
+    standing: 'low',
+    type: 'SEND',
+    payload: { a: [] },
+    attempt: 1,
+    createdAt: 1_000,
+  })
+})
+
+it('goes by the id it was given', () => {
+  expect(new LeasedJob('normal:default:5:a', '9', encodeRecord('rs', 'T', 'order-1', '', 'null')).id).toBe('order-1')
+})
+
+it('knows the level it stood on where that is not its own', () => {
+  const [job] = decodeJobs('9', ['low:default:5:a', `^high\n${text}`])
+
+  expect(job).toMatchObject({ level: 'low', standing: 'high', type: 'SEND', payload: { a: [] } })
+})
+
+it('counts runs that failed, and nothing else, as attempts', () => {
+  expect(new LeasedJob('normal:default:5:a', '9', `2,1,7,0,retry,${text}`).attempt).toBe(3)
+})
+
+it('gives the same payload each time it is asked', () => {
+  const job = new LeasedJob('normal:default:5:a', '9', text)
+
+  expect(job.payload).toBe(job.payload)
+})

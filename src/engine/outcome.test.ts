@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest'
+import { PermanentError, ThrottledError } from '../errors.ts'
+import { discard, resultOfReturn, resultOfThrow, throttled } from './outcome.ts'
+
+it.each([undefined, null, 0, 'text', {}, [], { reason: 'x' }, Symbol('x')])(
+  'takes the return of %o as success',
+  (value) => {
+    expect(resultOfReturn(value)).toEqual({ kind: 'succeeded' })
+  },
+)
+
+it('takes what a handler answers besides success', () => {
+  expect(resultOfReturn(discard('gone'))).toMatchObject({ kind: 'discarded', error: new Error('gone') })
+  expect(resultOfReturn(throttled())).toEqual({ kind: 'throttled', retryAfterMs: undefined })
+  expect(resultOfReturn(throttled({ retryAfterMs: 5 }))).toEqual({ kind: 'throttled', retryAfterMs: 5 })
+})
+
+it('takes what is thrown from deep inside', () => {
+  const permanent = new PermanentError('gone')
+
+  expect(resultOfThrow(permanent)).toEqual({ kind: 'discarded', error: permanent })
+  expect(resultOfThrow(new ThrottledError({ retryAfterMs: 5 }))).toEqual({ kind: 'throttled', retryAfterMs: 5 })
+})
+
+it.each([new Error('x'), 'text', undefined, null, Object.create(null)])(
+  'takes any other throw as a failure: %o',
+  (error) => {
+    expect(resultOfThrow(error)).toEqual({ kind: 'failed', error })
+  },
+)

@@ -1,0 +1,129 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { decodeRecord, encodeError, encodeRecord } from './record.ts'
+
+const line = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => !text.includes('\n'))
+const payload = fc.oneof(
+  fc.json(),
+  fc.string({ unit: 'grapheme' }).map((text) => JSON.stringify(text)),
+)
+
+describe('a record', () => {
+  it('is read back as it was written', () => {
+    const createdAt = fc.integer({ min: 0, max: 4e12 })
+    fc.assert(
+      fc.property(
+        createdAt,
+        line,
+        fc.option(line),
+        fc.option(fc.nat()),
+        payload,
+        (created, type, id, maxRetries, json) => {
+          const options = maxRetries === null ? '' : JSON.stringify({ maxRetries })
+
+          const record = decodeRecord(encodeRecord(created.toString(36), type, id ?? '', options, json))
+
+          expect(record).toEqual({
+            history: { attempts: 0, stalls: 0, throttles: 0, unknownSince: 0, reason: '', error: undefined },
+            createdAt: created,
+            type,
+            givenId: id ?? undefined,
+            options: maxRetries === null ? {} : { maxRetries },
+            payload: json,
+          })
+        },
+      ),
+    )
+  })
+
+  it('keeps line breaks and separators of its payload', () => {
+    const json = JSON.stringify({ text: 'a\nb,c|d\u2028', list: [], large: 1e300 }, undefined, 2)
+
+    expect(decodeRecord(encodeRecord('1', 'T', '', '', json)).payload).toBe(json)
+  })
+
+  it('has a history once something has happened to it', () => {
+    const error = encodeError(new RangeError('a, b\nc'))
+
+    const { history } = decodeRecord(`3,1,2,1700000000000,retry,${error}${encodeRecord('1', 'T', '', '', 'null')}`)
+
+    expect(history).toMatchObject({
+      attempts: 3,
+      stalls: 1,
+      throttles: 2,
+      unknownSince: 1_700_000_000_000,
+      reason: 'retry',
+    })
+    expect(history.error).toMatchObject({ name: 'RangeError', message: 'a, b\nc' })
+  })
+
+  it('is not read when its history is none', () => {
+    expect(() => decodeRecord('nonsense\n1\nT\n\n\nnull')).toThrow('not a job’s history'.replace('’', "'"))
+  })
+})
+
+describe('an error', () => {
+  function decoded(error: unknown) {
+    const text = encodeError(error)
+    expect(text).not.toContain('\n')
+    return JSON.parse(text)
+  }
+
+  it('keeps name, message and stack on one line', () => {
+    expect(decoded(new TypeError('two\nlines'))).toMatchObject({
+      name: 'TypeError',
+      message: 'two\nlines',
+      stack: expect.stringContaining('record.test'),
+    })
+  })
+
+  it.each([
+    ['text', 'text'],
+    [undefined, 'undefined'],
+    [null, 'null'],
+    [42, '42'],
+    [{ toString: () => 'shown' }, 'shown'],
+  ])('may be anything that was thrown', (thrown, message) => {
+    expect(decoded(thrown)).toEqual({ name: 'Error', message })
+  })
+
+  it.each([
+    Object.create(null),
+    {
+      toString() {
+        throw new Error('no')
+      },
+    },
+    Object.defineProperty(new Error('x'), 'message', {
+      get() {
+        throw new Error('no')
+      },
+    }),
+    new Proxy(
+      {},
+      {
+        get() {
+          throw new Error('no')
+        },
+        getPrototypeOf() {
+          throw new Error('no')
+        },
+      },
+    ),
+  ])('that cannot be shown is said to be one', (thrown) => {
+    expect(decoded(thrown)).toEqual({ name: 'Error', message: 'an error that cannot be shown' })
+  })
+
+  it('is cut at 4,096 characters', () => {
+    expect(decoded('x'.repeat(10_000)).message).toHaveLength(4_097)
+  })
+
+  it('is well-formed Unicode also where it was cut or was not before', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(decoded(`${'x'.repeat(4_095)}😀${text}`).message.isWellFormed?.() ?? true).toBe(true)
+        expect(Buffer.from(encodeError(text)).toString()).toBe(encodeError(text))
+      }),
+    )
+  })
+})

@@ -1,0 +1,203 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { OutcomeUnknownError, StoreOutOfMemoryError, StoreUnavailableError } from '../errors.ts'
+import { queueKeys } from './keys.ts'
+import type { Redis } from './redis.ts'
+import { Requests } from './requests.ts'
+import type { Script } from './script.ts'
+
+const script: Script<{ queue: string }, { request: number; server: string }> = {
+  name: 'a-script',
+  sha: 'sha',
+  source: '',
+  keys: ['queue'],
+  args: [
+    { name: 'request', kind: 'number' },
+    { name: 'server', kind: 'string' },
+  ],
+  origins: [],
+}
+
+/** Answers, or fails, as the test says; sees the request numbers. */
+class FakeRedis {
+  serverId = 'one'
+  readonly numbers: number[] = []
+  answer: (number: number, nth: number) => Promise<unknown> = async (number) => ['done', number]
+
+  ready(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  callWith(_command: string, args: readonly unknown[]): Promise<unknown> {
+    const number = args[3] as number
+    this.numbers.push(number)
+    return this.answer(number, this.numbers.filter((each) => each === number).length)
+  }
+}
+
+const lost = new StoreUnavailableError({ reason: 'cut', outcome: 'unknown' })
+const notSent = new StoreUnavailableError({ reason: 'down', outcome: 'not-sent' })
+
+let redis: FakeRedis
+let registrations: boolean[]
+let requests: Requests
+
+beforeEach(() => {
+  redis = new FakeRedis()
+  registrations = []
+  requests = new Requests({
+    client: 'me',
+    redis: redis as unknown as Redis,
+    keys: queueKeys('x', 'q', 'me'),
+    register: async (isAgain) => {
+      registrations.push(isAgain)
+    },
+  })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+function run(giveUpAfterMs?: number) {
+  const options = giveUpAfterMs === undefined ? {} : { giveUpAfterMs }
+  return requests.run('do', script, (request, server) => ({ request, server }), options)
+}
+
+it('numbers requests from 1 on', async () => {
+  await run()
+  await run()
+
+  expect(redis.numbers).toEqual([1, 2])
+})
+
+it('repeats a request under its number until it is answered', async () => {
+  redis.answer = async (number, nth) => {
+    if (nth < 3) throw nth === 1 ? lost : notSent
+    return ['done', number]
+  }
+
+  expect(await run()).toEqual(['done', 1])
+  expect(redis.numbers).toEqual([1, 1, 1])
+})
+
+it('asks anew for the server with each try', async () => {
+  const servers: string[] = []
+  redis.answer = async (_number, nth) => {
+    if (nth === 2) return ['done']
+    redis.serverId = 'two'
+    throw lost
+  }
+
+  await requests.run('do', script, (request, server) => {
+    servers.push(server)
+    return { request, server }
+  })
+
+  expect(servers).toEqual(['one', 'two'])
+})
+
+it('rejects at once with anything but a lost connection', async () => {
+  redis.answer = async () => {
+    throw new StoreOutOfMemoryError()
+  }
+
+  await expect(run()).rejects.toThrow(StoreOutOfMemoryError)
+  expect(redis.numbers).toEqual([1])
+})
+
+it('registers the queue and asks again, under a new number, when the store does not know it', async () => {
+  redis.answer = async (number) => (number === 1 ? ['unregistered'] : ['done'])
+
+  expect(await run()).toEqual(['done'])
+  expect(registrations).toEqual([true])
+  expect(redis.numbers).toEqual([1, 2])
+})
+
+describe('giving up', () => {
+  it('says that the outcome is unknown if any try may have run', async () => {
+    redis.answer = async (_number, nth) => {
+      throw nth === 1 ? lost : notSent
+    }
+
+    const error = await run(60).catch((thrown: unknown) => thrown)
+
+    expect(error).toBeInstanceOf(OutcomeUnknownError)
+    expect(error).toMatchObject({ operation: 'do', cause: notSent })
+  })
+
+  it('passes the error on if none can have run', async () => {
+    redis.answer = async () => {
+      throw notSent
+    }
+
+    await expect(run(60)).rejects.toBe(notSent)
+  })
+
+  it('stops well within the minute for which replies are remembered', async () => {
+    vi.useFakeTimers()
+    redis.answer = async () => {
+      throw lost
+    }
+    const started = performance.now()
+
+    const given = run(3_600_000).catch(() => performance.now() - started)
+    await vi.runAllTimersAsync()
+
+    expect(await given).toBeLessThan(50_000)
+  })
+})
+
+describe('the window of 16', () => {
+  /** Lets each request be answered by hand. */
+  function holdAll(): Map<number, () => void> {
+    const held = new Map<number, () => void>()
+    redis.answer = (number) => new Promise((resolve) => held.set(number, () => resolve(['done', number])))
+    return held
+  }
+
+  it('lets no request out while one sixteen numbers older is unanswered', async () => {
+    const held = holdAll()
+    const all = Array.from({ length: 20 }, () => run())
+    await vi.waitFor(() => expect(held.size).toBe(16))
+
+    for (let number = 2; number <= 16; number++) held.get(number)?.()
+    await Promise.all(all.slice(1, 16))
+
+    expect(redis.numbers.at(-1)).toBe(16)
+
+    held.get(1)?.()
+    await vi.waitFor(() => expect(redis.numbers.at(-1)).toBe(20))
+    for (const answer of held.values()) answer()
+    expect(await Promise.all(all)).toHaveLength(20)
+  })
+
+  it('goes on after a request that was given up', async () => {
+    const held = holdAll()
+    const all = Array.from({ length: 17 }, () => run())
+    await vi.waitFor(() => expect(held.size).toBe(16))
+    const failing = redis.answer
+    redis.answer = (number, nth) => (number === 17 ? failing(number, nth) : Promise.reject(notSent))
+
+    held.get(1)?.()
+
+    await vi.waitFor(() => expect(redis.numbers.at(-1)).toBe(17))
+    for (const answer of held.values()) answer()
+    await Promise.all(all)
+  })
+
+  it('keeps every number apart from all that may still be repeated, whatever order the answers come in', async () => {
+    const open = new Set<number>()
+    let worst = 0
+    redis.answer = async (number) => {
+      open.add(number)
+      worst = Math.max(worst, Math.max(...open) - Math.min(...open))
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 3))
+      open.delete(number)
+      return ['done']
+    }
+
+    await Promise.all(Array.from({ length: 300 }, () => run()))
+
+    expect(worst).toBeLessThan(16)
+  })
+})
