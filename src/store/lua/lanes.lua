@@ -71,20 +71,26 @@ local function in_turns(lane)
   return remaining(lane) > 0 and not lane.busy
 end
 
+local function open_front(q, tenant, lane)
+  lane.front_key = q.keys.prefix .. "front:" .. lane.level .. ":" .. lane.token .. ":" .. tenant.name
+end
+
 function lanes.open(q, tenant, level, token)
   local id = level .. ":" .. token
   local lane = tenant.opened[id]
   if lane then
     return lane
   end
-  local suffix = id .. ":" .. tenant.name
+  local key = q.keys.prefix .. "lane:" .. id .. ":" .. tenant.name
   lane = {
-    level = level, token = token, is_ordered = places.is_ordered(token),
-    key = q.keys.prefix .. "lane:" .. suffix, front_key = q.keys.prefix .. "front:" .. suffix,
-    taken = 0, front_taken = 0, returned = {}, due = {},
+    level = level, token = token, is_ordered = places.is_ordered(token), key = key, front_key = nil, next = nil,
+    busy = nil, was_busy = nil, was_next = nil,
+    taken = 0, front_taken = 0, returned = {}, due = {}, length = redis.call("LLEN", key), front_length = 0,
   }
-  lane.length = redis.call("LLEN", lane.key)
-  lane.front_length = tenant.front > 0 and redis.call("LLEN", lane.front_key) or 0
+  if tenant.front > 0 then
+    open_front(q, tenant, lane)
+    lane.front_length = redis.call("LLEN", lane.front_key)
+  end
   if token == DEFAULT then
     local sequence = tenant.at[level].sequence
     lane.next = sequence > 0 and sequence or nil
@@ -120,6 +126,7 @@ function lanes.give_back(q, tenant, level, token, job, text)
     lane.busy = nil
   end
   local joins = not was_in_turns and not lane.busy
+  open_front(q, tenant, lane)
   redis.call("EXISTS", lane.front_key)
   table.insert(lane.returned, 1, { job = job, text = text })
   if joins then
@@ -136,6 +143,7 @@ function lanes.fall_due(q, tenant, level, token, job, text)
     lane.busy = nil
   end
   local joins = not was_in_turns and not lane.busy
+  open_front(q, tenant, lane)
   redis.call("EXISTS", lane.front_key)
   lane.due[#lane.due + 1] = { job = job, text = text, is_aside = true }
   if joins then
@@ -185,12 +193,18 @@ local function peek_front(q, lane)
   end
 end
 
+-- For moves.lua, which writes these lists.
+local function note(q, list, job)
+  q[list] = q[list] or {}
+  table.insert(q[list], job)
+end
+
 local function is_marked(q, tenant, job)
   if tenant.marks == 0 or not redis.call("ZSCORE", q.keys.canceled, job) then
     return false
   end
   tenant.marks = tenant.marks - 1
-  q.dropped[#q.dropped + 1] = job
+  note(q, "dropped", job)
   return true
 end
 
@@ -213,7 +227,7 @@ local function take_front(q, tenant, lane, count, taken)
     end
     drop()
     if first.is_aside then
-      q.unset_aside[#q.unset_aside + 1] = first.job
+      note(q, "unset_aside", first.job)
     end
     if not is_marked(q, tenant, first.job) then
       q.suspect_taken = q.suspect_taken or is_suspect

@@ -10,13 +10,23 @@ local moves = {}
 
 local TRIMMED_AT_ONCE = 100
 
+local LISTS = {
+  "set_aside", "unset_aside", "delayed_at", "undelayed", "dropped", "buried", "given_back", "unmarked",
+}
+
+-- Lanes may have begun lists of their own (see lanes.note).
 function moves.open(q)
-  q.set_aside, q.unset_aside, q.delayed_at, q.undelayed, q.dropped, q.buried, q.given_back = {}, {}, {}, {}, {}, {}, {}
-  q.unmarked = {}
+  if not q.moves then
+    q.moves = true
+    for _, name in ipairs(LISTS) do
+      q[name] = q[name] or {}
+    end
+  end
 end
 
 -- Until the instant, with the reason in the record's history.
 function moves.postpone(q, tenant, job, text, due)
+  moves.open(q)
   local aside, delayed = q.set_aside, q.delayed_at
   aside[#aside + 1] = job
   aside[#aside + 1] = text
@@ -28,6 +38,7 @@ end
 
 -- To the front of its lane, once all that come back are known (they keep their order).
 function moves.give_back(q, tenant, level, lane, sequence, job, text)
+  moves.open(q)
   q.given_back[#q.given_back + 1] =
     { tenant = tenant, level = level, lane = lane, sequence = tonumber(sequence), job = job, text = text }
   tenant.waiting = tenant.waiting + 1
@@ -54,6 +65,7 @@ end
 
 -- A dead letter: kept with its reason, and with its whole record for whoever retries it.
 function moves.bury(q, job, text, reason)
+  moves.open(q)
   local buried = q.buried
   buried[#buried + 1] = job
   buried[#buried + 1] = string.format("%.0f,%s\n", math.floor(q.now / 1000), reason) .. text
@@ -67,6 +79,7 @@ end
 
 -- The job succeeded before its worker heard that it was cancelled.
 function moves.unmark(q, job)
+  moves.open(q)
   if moves.is_canceled(q, job) then
     q.canceling = q.canceling - 1
     q.unmarked[#q.unmarked + 1] = job
@@ -75,6 +88,7 @@ end
 
 -- A job cancelled while it ran ends as canceled when it comes back, unless it succeeded.
 function moves.end_canceled(q, tenant, level, lane, job)
+  moves.open(q)
   q.canceling = q.canceling - 1
   q.dropped[#q.dropped + 1] = job
   queue.count(q, "canceled", 1)
@@ -117,6 +131,7 @@ end
 
 -- The last reads; moves.save writes what they found.
 function moves.close(q)
+  moves.open(q)
   q.expired_letters, q.expired_marks = expired_letters(q), expired_marks(q)
 end
 

@@ -44,6 +44,9 @@ function settings.compile(declared, changed)
     compiled[name] = value
   end
   compiled.limits = compile_limits(declared.limits, changed.limits)
+  for _, rules in pairs(compiled.limits) do
+    compiled.has_limits = compiled.has_limits or #rules > 0 or nil
+  end
   return cmsgpack.pack(compiled)
 end
 

@@ -7,8 +7,9 @@ local bucket = require "bucket"
 local tenants = {}
 
 local LEVELS = queue.LEVELS
-local SCORE = { high = "score:high", normal = "score:normal", low = "score:low" }
+local pack, unpack_numbers = cmsgpack.pack, cmsgpack.unpack
 local VIRTUAL = { high = "virtual:high", normal = "virtual:normal", low = "virtual:low" }
+local RUNNING = { high = "running:high", normal = "running:normal", low = "running:low" }
 local WEIGHTS = { high = "weights:high", normal = "weights:normal", low = "weights:low" }
 
 -- A nil value removes the field.
@@ -17,16 +18,17 @@ function tenants.set(tenant, field, value)
   if value == nil then
     value = false
   end
+  tenant.changes = tenant.changes or {}
   tenant.changes[field] = value
 end
 
 -- Where the lines of a level stand: there, or where the tenant's override puts them all.
 function tenants.has_work(tenant, standing)
-  local override = tenant.fields.override
+  local override, at = tenant.fields.override, tenant.at
   if not override then
-    return tenant.at[standing].lanes > 0
+    local level = rawget(at, standing)
+    return level ~= nil and level.lanes > 0
   end
-  local at = tenant.at
   return override == standing and at.high.lanes + at.normal.lanes + at.low.lanes > 0
 end
 
@@ -36,18 +38,35 @@ end
 
 -- A tenant on one level. Of its lines there: how many lanes take turns, the next number of the default lane, and the
 -- lane whose turn it is. Of its standing there: cost used of the turn under way (thousandths), jobs received, what it
--- was entitled to (millionths of a job) until it last entered the line, the virtual time of that, its longest wait, and
--- since when it has been able to run: its last turn, or when it entered the line.
+-- was entitled to (millionths of a job) until it last entered the line, the virtual time of that, its longest wait,
+-- since when it has been able to run (its last turn, or when it entered the line), and its score, 0 without work.
 local function open_level(packed)
-  if not packed then
-    return { lanes = 0, sequence = 0, used = 0, received = 0, entitled = 0, virtual = 0, longest = 0, since = 0 }
-  end
-  local lanes, sequence, used, received, entitled, virtual, longest, since, lane = cmsgpack.unpack(packed)
+  local lanes, sequence, used, received, entitled, virtual, longest, since, score, lane = unpack_numbers(packed)
   return {
     lanes = lanes, sequence = sequence, used = used, received = received, entitled = entitled, virtual = virtual,
-    longest = longest, since = since, lane = lane ~= "" and lane or nil, present = false, was_present = false,
+    longest = longest, since = since, score = score, lane = lane ~= "" and lane or nil,
+    present = false, was_present = false, changed = false,
   }
 end
+
+local function pack_level(at)
+  return pack(
+    at.lanes, at.sequence, at.used, at.received, at.entitled, at.virtual, at.longest, at.since, at.score,
+    at.lane or ""
+  )
+end
+
+-- Most tenants are on one level: the others are made when somebody asks for them.
+local BY_DEMAND = {
+  __index = function(levels, level)
+    local at = {
+      lanes = 0, sequence = 0, used = 0, received = 0, entitled = 0, virtual = 0, longest = 0, since = 0, score = 0,
+      present = false, was_present = false, changed = false,
+    }
+    rawset(levels, level, at)
+    return at
+  end,
+}
 
 function tenants.load(q, name)
   local loaded = q.tenants
@@ -61,19 +80,26 @@ function tenants.load(q, name)
   end
   local key = q.keys.prefix .. "tenant:" .. name
   local flat = redis.call("HGETALL", key)
-  local fields = {}
-  for i = 1, #flat, 2 do
-    fields[flat[i]] = flat[i + 1]
-  end
-  local at = { high = open_level(fields.high), normal = open_level(fields.normal), low = open_level(fields.low) }
+  local fields, at = {}, setmetatable({}, BY_DEMAND)
   tenant = {
-    name = name, key = key, fields = fields, changes = {}, opened = {}, at = at,
-    waiting = 0, delayed = 0, total = 0, front = 0, marks = 0,
-    weight = tonumber(fields.weight or 1), base = tonumber(fields.base or 0), was_idle = fields.idle ~= nil,
+    name = name, key = key, fields = fields, changes = nil, opened = {}, at = at,
+    waiting = 0, delayed = 0, total = 0, front = 0, marks = 0, weight = 1, base = 0, limits = nil,
   }
-  if fields.state then
-    tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks = cmsgpack.unpack(fields.state)
+  for i = 1, #flat, 2 do
+    local field, value = flat[i], flat[i + 1]
+    if field == "normal" or field == "high" or field == "low" then
+      at[field] = open_level(value)
+    else
+      fields[field] = value
+    end
   end
+  if fields.state then
+    tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks = unpack_numbers(fields.state)
+  end
+  if fields.weight or fields.base then
+    tenant.weight, tenant.base = tonumber(fields.weight or 1), tonumber(fields.base or 0)
+  end
+  tenant.was_idle = fields.idle
   if is_free(tenant) then
     for i = 1, 3 do
       local standing = LEVELS[i]
@@ -112,8 +138,7 @@ function tenants.new_score(q, tenant)
 end
 
 function tenants.set_score(at, score)
-  at.score = score
-  at.score_changed = true
+  at.score, at.score_changed, at.changed = score, true, true
 end
 
 local function thousandths(weight)
@@ -122,10 +147,8 @@ end
 
 local function enter(q, tenant, standing, at)
   at.present, at.changed = true, true
-  local kept = tenant.fields[SCORE[standing]]
-  tenants.set_score(at, kept and tonumber(kept) or tenants.new_score(q, tenant))
-  if kept then
-    tenants.set(tenant, SCORE[standing], nil)
+  if at.score == 0 then
+    at.score = tenants.new_score(q, tenant)
   end
   at.since = q.now
   q[WEIGHTS[standing]] = q[WEIGHTS[standing]] + thousandths(tenant.weight)
@@ -139,43 +162,35 @@ local function book(q, tenant, standing, at)
   at.virtual, at.changed = virtual, true
 end
 
-local function score_of(q, tenant, standing, at)
-  return at.score or tonumber(redis.call("ZSCORE", q.keys.ready[standing], tenant.name))
-end
-
-local function leave(q, tenant, standing, at, keeps_score)
+-- One that still has work keeps its score and its place in the turn; one that has none forgets both.
+local function leave(q, tenant, standing, at, has_work)
   if at.present then
-    if keeps_score then
-      tenants.set(tenant, SCORE[standing], string.format("%d", score_of(q, tenant, standing, at)))
-    end
     at.present = false
     q[WEIGHTS[standing]] = math.max(0, q[WEIGHTS[standing]] - thousandths(tenant.weight))
     book(q, tenant, standing, at)
   end
-  if not keeps_score then
-    if at.used ~= 0 then
-      at.used, at.changed = 0, true
-    end
-    if tenant.fields[SCORE[standing]] then
-      tenants.set(tenant, SCORE[standing], nil)
-    end
+  if not has_work and at.score ~= 0 then
+    at.used, at.score, at.changed = 0, 0, true
   end
 end
 
 -- Puts the tenant where it belongs after its work, pause, override or parking changed: in line on each level where it
--- has work and may run, out of all others. One that has nothing left on a level forgets its turn and its score there.
+-- has work and may run, out of all others.
 function tenants.settle(q, tenant)
   local free = is_free(tenant)
   for i = 1, 3 do
     local standing = LEVELS[i]
-    local at = tenant.at[standing]
     local has_work = tenants.has_work(tenant, standing)
     if free and has_work then
+      local at = tenant.at[standing]
       if not at.present then
         enter(q, tenant, standing, at)
       end
-    elseif at.present or not has_work then
-      leave(q, tenant, standing, at, has_work)
+    else
+      local at = rawget(tenant.at, standing)
+      if at then
+        leave(q, tenant, standing, at, has_work)
+      end
     end
   end
 end
@@ -202,8 +217,8 @@ end
 function tenants.reweigh(q, tenant, weight)
   for i = 1, 3 do
     local standing = LEVELS[i]
-    local at = tenant.at[standing]
-    if at.present then
+    local at = rawget(tenant.at, standing)
+    if at and at.present then
       book(q, tenant, standing, at)
       local weights = q[WEIGHTS[standing]] + thousandths(weight) - thousandths(tenant.weight)
       q[WEIGHTS[standing]] = math.max(0, weights)
@@ -213,15 +228,13 @@ function tenants.reweigh(q, tenant, weight)
 end
 
 -- Another head start or handicap: the places it has in line move by the difference.
-function tenants.rebase(q, tenant, base)
+function tenants.rebase(tenant, base)
   local difference = (base - tenant.base) * 1000
   for i = 1, 3 do
     local standing = LEVELS[i]
-    local at, kept = tenant.at[standing], tenant.fields[SCORE[standing]]
-    if at.present then
-      tenants.set_score(at, score_of(q, tenant, standing, at) + difference)
-    elseif kept then
-      tenants.set(tenant, SCORE[standing], string.format("%d", tonumber(kept) + difference))
+    local at = rawget(tenant.at, standing)
+    if at and at.score ~= 0 then
+      tenants.set_score(at, at.score + difference)
     end
   end
   tenant.base = base
@@ -238,32 +251,32 @@ local function has_settings(tenant)
   return fields.weight or fields.base or fields.override or fields.paused or fields.limits
 end
 
-local function pack_level(at)
-  return cmsgpack.pack(
-    at.lanes, at.sequence, at.used, at.received, at.entitled, at.virtual, at.longest, at.since, at.lane or ""
-  )
-end
-
-local function collect_levels(tenant, out)
+-- The places the tenant has taken and left, and what of its levels is to be written.
+local function collect_levels(tenant, out, sets)
+  local name = tenant.name
   for i = 1, 3 do
-    local standing = LEVELS[i]
-    local at, sets = tenant.at[standing], out[standing]
-    if at.present then
-      if not at.was_present or at.score_changed then
-        local scores = sets.ready
-        scores[#scores + 1] = string.format("%d", at.score)
-        scores[#scores + 1] = tenant.name
+    local level = LEVELS[i]
+    local at = rawget(tenant.at, level)
+    if at then
+      local places = out[level]
+      if at.present then
+        if not at.was_present or at.score_changed then
+          local ready = places.ready
+          ready[#ready + 1] = string.format("%d", at.score)
+          ready[#ready + 1] = name
+        end
+        if not at.was_present or at.since_corrected then
+          local since = places.since
+          since[#since + 1] = string.format("%d", at.since)
+          since[#since + 1] = name
+        end
+      elseif at.was_present then
+        places.gone[#places.gone + 1] = name
       end
-      if not at.was_present or at.since_corrected then
-        local since = sets.since
-        since[#since + 1] = string.format("%d", at.since)
-        since[#since + 1] = tenant.name
+      if at.changed then
+        sets[#sets + 1] = level
+        sets[#sets + 1] = pack_level(at)
       end
-    elseif at.was_present then
-      sets.gone[#sets.gone + 1] = tenant.name
-    end
-    if at.changed then
-      tenants.set(tenant, standing, pack_level(at))
     end
   end
 end
@@ -282,11 +295,14 @@ local function save_limits(q, tenant)
   return keep
 end
 
-local function write_fields(q, tenant)
+local function write(q, tenant, out)
   local keep = tenant.limits and save_limits(q, tenant) or q.settings.keep_ids
-  local state = cmsgpack.pack(tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks)
+  local sets, deletes = {}, nil
+  collect_levels(tenant, out, sets)
+  local state = pack(tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks)
   if state ~= tenant.fields.state then
-    tenants.set(tenant, "state", state)
+    sets[#sets + 1] = "state"
+    sets[#sets + 1] = state
   end
   local expires = is_idle(tenant) and not has_settings(tenant)
   if expires and not tenant.was_idle then
@@ -294,19 +310,21 @@ local function write_fields(q, tenant)
   elseif not expires and tenant.was_idle then
     tenants.set(tenant, "idle", nil)
   end
-  local sets, deletes = {}, {}
-  for field, value in pairs(tenant.changes) do
-    if value == false then
-      deletes[#deletes + 1] = field
-    else
-      sets[#sets + 1] = field
-      sets[#sets + 1] = value
+  if tenant.changes then
+    deletes = {}
+    for field, value in pairs(tenant.changes) do
+      if value == false then
+        deletes[#deletes + 1] = field
+      else
+        sets[#sets + 1] = field
+        sets[#sets + 1] = value
+      end
     end
   end
   if #sets > 0 then
     redis.call("HSET", tenant.key, unpack(sets))
   end
-  if #deletes > 0 then
+  if deletes and #deletes > 0 then
     redis.call("HDEL", tenant.key, unpack(deletes))
   end
   if expires and not tenant.was_idle then
@@ -316,11 +334,22 @@ local function write_fields(q, tenant)
   end
 end
 
+-- Jobs of a tenant that is in line were started: what that means for its share.
+function tenants.account(q, tenant, standing, at, count)
+  tenant.waiting, q.waiting = tenant.waiting - count, q.waiting - count
+  tenants.runs(q, tenant.name, standing, count)
+  local virtual = VIRTUAL[standing]
+  q[virtual] = q[virtual] + math.floor(count * 1e9 / math.max(q[WEIGHTS[standing]], 1))
+  at.received, at.used = at.received + count, at.used + count * 1000
+  at.longest = math.max(at.longest, q.now - at.since)
+  at.since, at.changed = q.now, true
+end
+
 -- How many more or fewer of a tenant's jobs run now; written with everything else.
 function tenants.runs(q, name, standing, count)
   q.runs[name] = (q.runs[name] or 0) + count
   q.running = q.running + count
-  local running = "running:" .. standing
+  local running = RUNNING[standing]
   q[running] = q[running] + count
   local tenant = q.tenants and q.tenants.by_name[name]
   if tenant and tenant.running then
@@ -350,7 +379,6 @@ function tenants.save(q)
   end
   local parked, unparked = {}, {}
   for _, tenant in ipairs(q.tenants.list) do
-    collect_levels(tenant, out)
     -- Unparked and parked again in one script: it must still leave the tenants that wait to be unparked.
     if tenant.was_parked then
       unparked[#unparked + 1] = tenant.name
@@ -359,7 +387,7 @@ function tenants.save(q)
       parked[#parked + 1] = string.format("%d", tenant.parked_until)
       parked[#parked + 1] = tenant.name
     end
-    write_fields(q, tenant)
+    write(q, tenant, out)
   end
   for i = 1, 3 do
     local level, sets = LEVELS[i], out[LEVELS[i]]

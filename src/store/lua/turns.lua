@@ -8,67 +8,79 @@ local PAGE = 8
 -- Tenants looked at for one that is overdue; see turns.overdue.
 local OVERDUE_LOOKS = 4
 
+-- A level's line is opened when somebody asks for it.
+local BY_DEMAND = {
+  __index = function(lines, level)
+    local line = { level = level, page = {}, next = 1, offset = 0, is_read = false, extra = {}, looked_at = {} }
+    rawset(lines, level, line)
+    return line
+  end,
+}
+
 function turns.open(q)
-  q.lines, q.looked_at = {}, {}
-  for _, level in ipairs({ "high", "normal", "low" }) do
-    q.lines[level] = { level = level, page = {}, at = 1, offset = 0, extra = {} }
-    q.looked_at[level] = {}
-  end
+  q.lines = setmetatable({}, BY_DEMAND)
 end
 
--- Puts a tenant in line by score; equal scores stand by name, as in the set.
-function turns.insert(q, level, name, score)
-  local extra = q.lines[level].extra
+local function goes_before(score, name, other_score, other_name)
+  return score < other_score or (score == other_score and name < other_name)
+end
+
+-- Puts a tenant in line by its score; equal scores stand by name, as in the set.
+function turns.insert(q, level, tenant)
+  local extra, score = q.lines[level].extra, tenant.at[level].score
   local at = #extra + 1
-  while at > 1 and (extra[at - 1].score > score or (extra[at - 1].score == score and extra[at - 1].name > name)) do
+  while at > 1 and goes_before(score, tenant.name, extra[at - 1].at[level].score, extra[at - 1].name) do
+    extra[at] = extra[at - 1]
     at = at - 1
   end
-  table.insert(extra, at, { name = name, score = score })
+  extra[at] = tenant
 end
 
+-- The first name of the set that was not looked at yet. Scores are not read with the names (Redis writes them as text,
+-- which costs more than all the rest): each tenant knows its own.
 local function head_of_set(q, line)
   while true do
-    local name = line.page[line.at]
+    local name = line.page[line.next]
     if not name then
       if line.is_read then
         return nil
       end
-      line.page = redis.call("ZRANGE", q.keys.ready[line.level], line.offset, line.offset + PAGE - 1, "WITHSCORES")
-      line.at = 1
+      line.page = redis.call("ZRANGE", q.keys.ready[line.level], line.offset, line.offset + PAGE - 1)
+      line.next = 1
       line.offset = line.offset + PAGE
-      line.is_read = #line.page < 2 * PAGE
-    elseif q.looked_at[line.level][name] then
-      line.at = line.at + 2
+      line.is_read = #line.page < PAGE
+    elseif line.looked_at[name] then
+      line.next = line.next + 1
     else
-      return name, tonumber(line.page[line.at + 1])
+      return name
     end
   end
 end
 
--- The next tenant of the level and its score; nil when nobody is in line. It is out of line until inserted again.
+-- The next tenant of the level; nil when nobody is in line. It is out of line until inserted again.
 function turns.next(q, level)
   local line = q.lines[level]
-  local name, score = head_of_set(q, line)
+  local name = head_of_set(q, line)
+  local tenant = name and tenants.load(q, name)
   local first = line.extra[1]
-  if first and (not name or first.score < score or (first.score == score and first.name < name)) then
-    table.remove(line.extra, 1)
-    return first.name, first.score
+  if first and (not tenant or goes_before(first.at[level].score, first.name, tenant.at[level].score, name)) then
+    return table.remove(line.extra, 1)
   end
-  if name then
-    line.at = line.at + 2
-    q.looked_at[level][name] = true
+  if tenant then
+    line.next = line.next + 1
+    line.looked_at[name] = true
   end
-  return name, score
+  return tenant
 end
 
--- The longest overdue tenant of a level and since when, or nil. The set is not written with every turn: a tenant may
+-- The longest overdue tenant of a level, or nil. The set is not written with every turn: a tenant may
 -- have had one since it entered the line. Where that turns out, the set is corrected, once in a long while for each.
 local function overdue_of(q, level, before)
   for _, name in ipairs(redis.call("ZRANGEBYSCORE", q.keys.since[level], "-inf", before, "LIMIT", 0, OVERDUE_LOOKS)) do
     local at = tenants.load(q, name).at[level]
     if at.present and at.since < before then
-      if not q.looked_at[level][name] then
-        return name, at.since
+      if not q.lines[level].looked_at[name] then
+        return tenants.load(q, name)
       end
     else
       at.since_corrected = true
@@ -76,23 +88,23 @@ local function overdue_of(q, level, before)
   end
 end
 
--- The tenant that has been able to run for longest, if that is longer than anyone should wait: level, name.
+-- The tenant that has been able to run for longest, if that is longer than anyone should wait, and its level.
 function turns.overdue(q, levels)
-  local oldest, oldest_level, oldest_name
+  local oldest, oldest_level
   for _, level in ipairs(levels) do
     local before = q.now - q.settings.max_wait
     -- Nobody can have been waiting since before the level, or the queue, was resumed.
     if before > math.max(q["resumed:" .. level], q.resumed) then
-      local name, since = overdue_of(q, level, before)
-      if name and (not oldest or since < oldest) then
-        oldest, oldest_level, oldest_name = since, level, name
+      local tenant = overdue_of(q, level, before)
+      if tenant and (not oldest or tenant.at[level].since < oldest.at[oldest_level].since) then
+        oldest, oldest_level = tenant, level
       end
     end
   end
-  if oldest_name then
-    q.looked_at[oldest_level][oldest_name] = true
+  if oldest then
+    q.lines[oldest_level].looked_at[oldest.name] = true
   end
-  return oldest_level, oldest_name
+  return oldest, oldest_level
 end
 
 return turns

@@ -1,5 +1,7 @@
 -- Waking without polling: an idle client blocks on a list of its own. Whoever makes work claimable wakes one of them;
 -- that one wakes the next if it cannot take everything. One client holds the alarm for the next known instant.
+local time = require "time"
+
 local waking = {}
 
 local TOKEN_KEPT_MS = 60000
@@ -40,6 +42,53 @@ end
 function waking.set_alarm(q, client, instant)
   local ms = math.max(1, math.ceil((instant - q.now) / 1000)) + ALARM_SLACK_MS
   redis.call("SET", q.keys.alarm, string.format("%.0f:%s", instant, client), "PX", ms)
+end
+
+local function after(key, now)
+  local found = redis.call("ZRANGEBYSCORE", key, string.format("(%d", now), "+inf", "WITHSCORES", "LIMIT", 0, 1)
+  return found[2] and tonumber(found[2]) or time.NEVER
+end
+
+-- When a claim can next bring anything. What ran out or fell due in this very script is handled; the sets, and what this
+-- script parked, say what comes next.
+function waking.next_instant(q, leases_key)
+  local instant = math.min(q.claim.wait_until, after(leases_key, q.now))
+  if q.claim.is_closed then
+    return instant
+  end
+  for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
+    instant = math.min(instant, tenant.parked_until or instant)
+  end
+  return math.min(instant, after(q.keys.parked, q.now), after(q.keys.delayed, q.now))
+end
+
+local function is_anyone_ready(q, levels)
+  local ready = 0
+  for _, level in ipairs(levels) do
+    ready = ready + redis.call("ZCARD", q.keys.ready[level])
+  end
+  for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
+    for _, at in pairs(tenant.at) do
+      ready = ready + (at.present and 1 or 0) - (at.was_present and 1 or 0)
+    end
+  end
+  return ready > 0
+end
+
+-- Whom to wake when the caller's own hands are full: somebody for what is left, or to hold the alarm that the caller
+-- can hold no longer. nil when there is nothing to do, or nobody to do it.
+function waking.helper(q, levels, client)
+  local sleeper = waking.find(q)
+  if not sleeper or sleeper == client then
+    return nil
+  end
+  if not q.claim.is_closed and is_anyone_ready(q, levels) then
+    return sleeper
+  end
+  local _, holder = waking.alarm(q)
+  local is_held = holder and holder ~= client
+  local is_empty = not q.claim.is_closed and q.waiting + q.delayed + q.running == 0
+  return not is_held and not is_empty and sleeper or nil
 end
 
 return waking

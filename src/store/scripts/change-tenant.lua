@@ -39,7 +39,7 @@ if patch.weight then
   tenants.set(tenant, "weight", patch.weight ~= 1 and patch.weight or nil)
 end
 if patch.base then
-  tenants.rebase(q, tenant, patch.base)
+  tenants.rebase(tenant, patch.base)
   tenants.set(tenant, "base", patch.base ~= 0 and patch.base or nil)
 end
 if patch.level then

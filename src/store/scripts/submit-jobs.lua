@@ -163,7 +163,7 @@ while lines[at] do
   local tenant = tenants.load(q, lines[at])
   local lane = lanes.open(q, tenant, lines[at + 1], lines[at + 2])
   if lines[at + 3] ~= "" then
-    tenants.rebase(q, tenant, tonumber(lines[at + 3]))
+    tenants.rebase(tenant, tonumber(lines[at + 3]))
     tenants.set(tenant, "base", tenant.base ~= 0 and tenant.base or nil)
   end
   if kind.uses_ids and not q.ids then

@@ -1,0 +1,204 @@
+-- The claim: whose turn it is, what the limits allow, which jobs. It only decides; nothing is written here.
+local queue = require "queue"
+local time = require "time"
+local tenants = require "tenants"
+local lanes = require "lanes"
+local turns = require "turns"
+
+local claiming = {}
+
+local LOOKS = 64 -- tenants looked at in one claim
+local GUARD_EVERY = 10 -- turns, of which one may go to an overdue tenant
+local NONE = {}
+
+-- `left` counts the hands still free, `jobs` holds job and record by turns, `fence` is 0 until there is a first job.
+function claiming.open(q, wanted, max_bytes, has_suspect)
+  turns.open(q)
+  q.claim = {
+    left = wanted, looks = 0, jobs = {}, fence = 0, fresh = nil, wait_until = time.NEVER, is_closed = false, rotates = nil,
+  }
+  q.bytes_left, q.suspect_taken = max_bytes, has_suspect
+end
+
+function claiming.is_bounded(claim)
+  return claim.looks >= LOOKS
+end
+
+-- What limits can grant; without any, everything.
+local function available(q, scope)
+  local states = q.limits and q.limits[scope]
+  if not states or #states == 0 then
+    return math.huge
+  end
+  local limits = require "limits"
+  return limits.available(states)
+end
+
+local function batch_instant(q, scope)
+  local limits = require "limits"
+  return limits.batch_instant(q.limits[scope], q.claim.left)
+end
+
+-- All lines of a tenant with an override stand on one level, its high ones first there. What stood on another level
+-- than its own carries that before its record.
+local function take_overridden(q, tenant, standing, count)
+  local jobs, got, is_held = q.claim.jobs, 0, false
+  for _, level in ipairs(queue.LEVELS) do
+    if got < count and tenant.at[level].lanes > 0 then
+      local from = #jobs
+      local n, held = lanes.take(q, tenant, level, count - got, jobs)
+      got, is_held = got + n, is_held or held
+      q.claim.rotates = level
+      if level ~= standing then
+        for i = from + 2, #jobs, 2 do
+          jobs[i] = "^" .. standing .. "\n" .. jobs[i]
+        end
+      end
+    end
+  end
+  return got, is_held
+end
+
+local function take(q, tenant, standing, count)
+  if tenant.fields.override then
+    return take_overridden(q, tenant, standing, count)
+  end
+  q.claim.rotates = standing
+  return lanes.take(q, tenant, standing, count, q.claim.jobs)
+end
+
+local function own_limits(q, tenant)
+  if not q.limits then
+    return NONE
+  end
+  local limits = require "limits"
+  return limits.of_tenant(q, tenant)
+end
+
+local function charge(q, tenant, standing, got)
+  if not q.limits then
+    return
+  end
+  local limits = require "limits"
+  local claim = q.claim
+  local jitter = limits.charge(q, tenant, standing, got, claim.fence)
+  if jitter then
+    claim.fresh = math.min(claim.fresh or jitter, jitter)
+  end
+end
+
+-- What a tenant's own limits can grant; when that is nothing, until when and which of them.
+local function free_of(own)
+  if #own == 0 then
+    return math.huge
+  end
+  local limits = require "limits"
+  return limits.available(own)
+end
+
+-- One tenant's turn, or what is left of it. It goes back in line unless it is empty, parked or held.
+local function serve(q, tenant, standing, allowed, is_guarded)
+  local claim, at = q.claim, tenant.at[standing]
+  local own = own_limits(q, tenant)
+  local free, until_us, limit = free_of(own)
+  if free == 0 then
+    tenants.park(q, tenant, until_us, limit)
+    return
+  end
+  local size = q.settings.quantum * tenant.weight * 1000
+  local rest = math.ceil((size - at.used) / 1000)
+  local got, is_held = take(q, tenant, standing, math.min(claim.left, rest, allowed, free))
+  if got > 0 then
+    if claim.fence == 0 then
+      claim.fence = queue.next_fence(q)
+    end
+    claim.left = claim.left - got
+    charge(q, tenant, standing, got)
+    tenants.account(q, tenant, standing, at, got)
+  end
+  local is_over = at.used >= size or (is_guarded and got > 0)
+  if is_over then
+    at.used, at.changed = math.max(0, math.floor(at.used - size)), true
+    lanes.rotate(q, tenant, claim.rotates)
+  end
+  if not tenants.has_work(tenant, standing) then
+    tenants.settle(q, tenant)
+    return
+  end
+  free, until_us, limit = free_of(own)
+  if is_over or (free == 0 and got > 0) then
+    tenants.set_score(at, tenants.new_score(q, tenant))
+  end
+  if free == 0 then
+    at.used, at.changed = 0, true
+    tenants.park(q, tenant, until_us, limit)
+  elseif not is_held and got > 0 then
+    turns.insert(q, standing, tenant)
+  end
+end
+
+-- The next tenant: normally of this level; every tenth turn goes to one that is overdue, wherever it stands.
+local function next_turn(q, level, levels)
+  if q.settings.max_wait > 0 and (q.turns + 1) % GUARD_EVERY == 0 then
+    local overdue, overdue_level = turns.overdue(q, levels)
+    if overdue then
+      q.turns = q.turns + 1
+      return overdue, overdue_level, true
+    end
+  end
+  local tenant = turns.next(q, level)
+  if tenant and tenant.at[level].used == 0 then
+    q.turns = q.turns + 1
+  end
+  return tenant, level, false
+end
+
+-- Serves one level until it has nobody, the limits close it or the hands are full.
+local function claim_level(q, level, levels)
+  local claim = q.claim
+  while claim.left > 0 and claim.looks < LOOKS and q.bytes_left > 0 do
+    local queue_free, level_free = available(q, "queue"), available(q, level)
+    if queue_free == 0 then
+      claim.is_closed = true
+      claim.wait_until = batch_instant(q, "queue")
+      return
+    end
+    if level_free == 0 then
+      claim.wait_until = math.min(claim.wait_until, batch_instant(q, level))
+      return
+    end
+    local tenant, standing, is_guarded = next_turn(q, level, levels)
+    if not tenant then
+      return
+    end
+    claim.looks = claim.looks + 1
+    if standing ~= level then
+      level_free = available(q, standing)
+    end
+    if level_free > 0 then
+      serve(q, tenant, standing, math.min(queue_free, level_free), is_guarded)
+    end
+  end
+end
+
+-- Tenants that this script itself brought back stand in no set yet.
+local function put_back_in_line(q)
+  for _, tenant in ipairs(q.tenants and q.tenants.list or NONE) do
+    for standing, at in pairs(tenant.at) do
+      if at.present and not at.was_present then
+        turns.insert(q, standing, tenant)
+      end
+    end
+  end
+end
+
+function claiming.run(q, levels)
+  put_back_in_line(q)
+  for _, level in ipairs(levels) do
+    if not q.claim.is_closed then
+      claim_level(q, level, levels)
+    end
+  end
+end
+
+return claiming

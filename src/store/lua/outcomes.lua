@@ -1,0 +1,74 @@
+-- What becomes of a job that did not simply succeed: another try later, a dead letter, the front of its lane again.
+local queue = require "queue"
+local tenants = require "tenants"
+local places = require "places"
+local record = require "record"
+local moves = require "moves"
+local running = require "running"
+
+local outcomes = {}
+
+local COUNTED_AS = {
+  retry = "retried", throttled = "throttled", returned = "returned", released = "released", unknown = "unknown_type",
+}
+
+-- Permits of a job that was never started go back to its limits.
+local function refund(q, tenant, standing, fence, is_stale)
+  if q.limits then
+    local limits = require "limits"
+    limits.refund(q, tenant, standing, tonumber(fence), is_stale)
+  end
+end
+
+-- Until the instant that its outcome gives; the reason goes into its history.
+local function come_again(q, tenant, job, outcome, delay, detail, text)
+  local attempts, stalls, throttles, unknown_since, reason, error = record.history(text)
+  if outcome == "retry" then
+    attempts, reason, error = attempts + 1, "retry", detail
+  elseif outcome == "throttled" then
+    throttles, reason = throttles + 1, "upstream"
+  else
+    unknown_since = unknown_since > 0 and unknown_since or math.floor(q.now / 1000)
+    reason = "unknown-type"
+  end
+  text = record.with_history(text, attempts, stalls, throttles, unknown_since, reason, error)
+  moves.postpone(q, tenant, job, text, q.now + delay)
+end
+
+local function bury(q, job, detail, text)
+  local attempts, stalls, throttles, unknown_since = record.history(text)
+  local why, message = string.match(detail, "^([^,]*),(.*)$")
+  moves.bury(q, job, record.with_history(text, attempts + 1, stalls, throttles, unknown_since, why, message), why)
+end
+
+-- `delay` in µs and `detail` (an error; for a dead letter its reason and a comma before it) are the worker's.
+function outcomes.apply(q, fence, job, standing, outcome, delay, detail, text)
+  local level, lane, sequence, name = places.parse(job)
+  local tenant = tenants.load(q, name)
+  running.ends(q, name, standing, 1)
+  if outcome == "succeeded" then
+    queue.count(q, "succeeded", 1)
+    moves.unmark(q, job)
+    moves.ended(q, tenant, level, lane, job)
+    return
+  end
+  if outcome == "returned" or outcome == "unknown" then
+    -- Neither was started. A released one was: its call may have been made, so its permits are spent.
+    refund(q, tenant, standing, fence, outcome == "returned")
+  end
+  if outcome ~= "dead" then
+    queue.count(q, COUNTED_AS[outcome], 1)
+  end
+  if moves.is_canceled(q, job) then
+    moves.end_canceled(q, tenant, level, lane, job)
+  elseif outcome == "dead" then
+    bury(q, job, detail, text)
+    moves.ended(q, tenant, level, lane, job)
+  elseif outcome == "returned" or outcome == "released" then
+    moves.give_back(q, tenant, level, lane, sequence, job, text)
+  else
+    come_again(q, tenant, job, outcome, delay, detail, text)
+  end
+end
+
+return outcomes

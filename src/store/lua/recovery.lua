@@ -1,0 +1,62 @@
+-- What is due: jobs whose lease ran out, and delayed jobs.
+local tenants = require "tenants"
+local lanes = require "lanes"
+local places = require "places"
+local moves = require "moves"
+local running = require "running"
+
+local recovery = {}
+
+local STALLED_AT_ONCE = 256 -- jobs of expired leases brought back in one claim
+
+local function stall(q, job, value)
+  local level, lane, sequence, name = places.parse(job)
+  local standing, text = string.match(value, "^%^(%l+)\n(.*)$")
+  local tenant = tenants.load(q, name)
+  running.ends(q, name, standing or level, 1)
+  if moves.is_canceled(q, job) then
+    moves.end_canceled(q, tenant, level, lane, job)
+  else
+    moves.stalled(q, tenant, level, lane, sequence, job, text or value)
+  end
+end
+
+-- Answers the leases taken back, member and claim by turns, and whether there may be more.
+function recovery.reap(q, members)
+  local taken, jobs = {}, 0
+  for _, member in ipairs(members) do
+    if jobs >= STALLED_AT_ONCE then
+      return taken, true
+    end
+    local fence = string.match(member, "^%d+")
+    -- A claim that its own worker is just telling of is left to the next call.
+    if not q.ended[fence] then
+      local claim_key = q.keys.prefix .. "claim:" .. fence
+      local flat = redis.call("HGETALL", claim_key)
+      for i = 1, #flat, 2 do
+        stall(q, flat[i], flat[i + 1])
+      end
+      jobs = jobs + #flat / 2
+      taken[#taken + 1] = member
+      taken[#taken + 1] = claim_key
+    end
+  end
+  return taken, false
+end
+
+-- Puts delayed jobs at the front of their lanes.
+function recovery.fall_due(q, jobs)
+  moves.open(q)
+  local texts = redis.call("HMGET", q.keys.aside, unpack(jobs))
+  for i, job in ipairs(jobs) do
+    local level, lane, _, name = places.parse(job)
+    local tenant = tenants.load(q, name)
+    tenant.delayed, tenant.waiting = tenant.delayed - 1, tenant.waiting + 1
+    q.delayed, q.waiting = q.delayed - 1, q.waiting + 1
+    lanes.fall_due(q, tenant, level, lane, job, texts[i])
+    tenants.settle(q, tenant)
+    q.undelayed[i] = job
+  end
+end
+
+return recovery
