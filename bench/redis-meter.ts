@@ -20,23 +20,6 @@ export async function redisBytes(meter: Redis): Promise<number> {
   return infoNumber(meter, 'memory', 'used_memory')
 }
 
-/** Commands as they came over the wire: what a script calls inside is not counted. */
-export async function redisRequests(meter: Redis): Promise<number> {
-  return infoNumber(meter, 'stats', 'total_commands_processed')
-}
-
-/** Time spent in scripts, and calls of them, since the last CONFIG RESETSTAT. */
-export async function scriptTime(meter: Redis): Promise<{ calls: number; micros: number }> {
-  const info = await meter.info('commandstats')
-  let calls = 0
-  let micros = 0
-  for (const [, callCount, usec] of info.matchAll(/^cmdstat_(?:evalsha|fcall)(?:_ro)?:calls=(\d+),usec=(\d+)/gm)) {
-    calls += Number(callCount)
-    micros += Number(usec)
-  }
-  return { calls, micros }
-}
-
 /** Empties the store and waits until the memory is really given back, so that a side starts from nothing. */
 export async function emptyRedis(meter: Redis): Promise<void> {
   await meter.flushall('SYNC')

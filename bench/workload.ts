@@ -1,6 +1,6 @@
 /** Jobs that go to the store in one request, for every side. */
 export const CHUNK_JOBS = 1_000
-export const PAYLOAD_BYTES = 60
+const PAYLOAD_BYTES = 60
 
 /** A payload names its job by a number, so that effects can be told apart. */
 export interface CallPayload {

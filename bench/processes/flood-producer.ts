@@ -1,57 +1,45 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { sluiceSide } from '../sides/sluice.ts'
 import { type BenchJob, tenantJobs } from '../workload.ts'
-import { monotonicMs, parentPort } from './child.ts'
+import { parentPort } from './child.ts'
 import type { FromFloodProducer, ToFloodProducer } from './messages.ts'
 
-/** Submits a stream for one tenant and, when a quarter of it is in, a hundred jobs for each of the small tenants. */
+/** Submits a stream of jobs for one tenant, as fast as it can, and watches its own memory. */
 const [redisPath] = process.argv.slice(2) as [redisPath: string]
 const parent = parentPort<ToFloodProducer, FromFloodProducer>()
 const side = sluiceSide(redisPath)
+const WARM_UP_JOBS = 1_000
+const WATCHED_EVERY = 10_000
 
-parent.onMessage(({ floodJobs, smallTenants, smallJobs }) => {
-  let smallSubmittedAtMs = 0
-  let small: Promise<unknown> = Promise.resolve()
+parent.onMessage(({ floodJobs }) => {
+  flood(floodJobs).catch((error: unknown) => {
+    console.error(error)
+    process.exit(1)
+  })
+})
+parent.send({ kind: 'ready' })
+
+async function flood(floodJobs: number): Promise<void> {
   let mostBytes = 0
-
-  function submitSmallTenants(): Promise<unknown> {
-    smallSubmittedAtMs = monotonicMs()
-    return Promise.all(
-      Array.from({ length: smallTenants }, (_, tenant) =>
-        side.submit(tenantJobs(`small-${tenant}`, smallJobs, floodJobs + tenant * smallJobs)),
-      ),
-    )
-  }
 
   async function* stream(): AsyncGenerator<BenchJob> {
     let yielded = 0
     for (const job of tenantJobs('flood', floodJobs)) {
       yield job
       yielded++
-      if (yielded % 10_000 === 0) {
-        mostBytes = Math.max(mostBytes, process.memoryUsage.rss())
-        // What a stream read from a file or a database does, too.
-        await turn()
-      }
-      if (yielded === floodJobs / 4) small = submitSmallTenants()
+      if (yielded === floodJobs / 4) parent.send({ kind: 'flooding' })
+      if (yielded % WATCHED_EVERY > 0) continue
+      mostBytes = Math.max(mostBytes, process.memoryUsage.rss())
+      // What a stream read from a file or a database does, too.
+      await turn()
     }
   }
 
-  async function run(): Promise<void> {
-    // Connected and warm before the count of bytes begins.
-    await side.submit(tenantJobs('flood', 1_000, floodJobs * 2))
-    const bytesBefore = process.memoryUsage.rss()
-    const startedAt = performance.now()
-    await side.submit(stream())
-    const seconds = (performance.now() - startedAt) / 1_000
-    await small
-    const growthMegabytes = (mostBytes - bytesBefore) / 1_048_576
-    parent.send({ kind: 'submitted', seconds, growthMegabytes, smallSubmittedAtMs })
-  }
-
-  run().catch((error: unknown) => {
-    console.error(error)
-    process.exit(1)
-  })
-})
-parent.send({ kind: 'ready' })
+  // Connected and warm before the count of bytes begins.
+  await side.submit(tenantJobs('flood', WARM_UP_JOBS, floodJobs))
+  const bytesBefore = process.memoryUsage.rss()
+  const startedAt = performance.now()
+  await side.submit(stream())
+  const seconds = (performance.now() - startedAt) / 1_000
+  parent.send({ kind: 'submitted', seconds, growthMegabytes: (mostBytes - bytesBefore) / 1_048_576 })
+}

@@ -28,14 +28,14 @@ export type FromHangingWorker = { kind: 'ready' } | { kind: 'jobStarted' }
 
 export interface ToFloodProducer {
   floodJobs: number
-  smallTenants: number
-  smallJobs: number
 }
-/** Instants are `process.hrtime()` in ms: one clock for all processes of the machine. */
 export type FromFloodProducer =
   | { kind: 'ready' }
-  | { kind: 'submitted'; seconds: number; growthMegabytes: number; smallSubmittedAtMs: number }
+  /** A quarter of the flood is in, and it goes on. */
+  | { kind: 'flooding' }
+  | { kind: 'submitted'; seconds: number; growthMegabytes: number }
 
+/** Instants are those of `monotonicMs`. */
 export type ToFloodWorker = { kind: 'expect'; smallJobs: number } | { kind: 'report'; sinceMs: number }
 export type FromFloodWorker =
   | { kind: 'ready' }

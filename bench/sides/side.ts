@@ -1,6 +1,6 @@
 import type { BenchJob, CallPayload } from '../workload.ts'
 
-export type Handler = (payload: CallPayload, tenant: string) => Promise<void> | void
+type Handler = (payload: CallPayload, tenant: string) => Promise<void> | void
 
 export interface RunningWorker {
   /** Resolves when nothing is in flight any more and every outcome is in the store. */
