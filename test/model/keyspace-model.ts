@@ -1,0 +1,254 @@
+import { readFileSync } from 'node:fs'
+import type { Redis } from 'ioredis'
+import { levels } from '../../src/store/names.ts'
+import type { KeyContent, Keyspace } from '../../src/testing/keyspace.ts'
+import { NEVER } from './bucket-model.ts'
+import type { QueueModel } from './queue-model.ts'
+import { claimedTextOf, isDefaultLane, type Job, type Tenant, textOf } from './tenant-model.ts'
+
+/** What is not predicted: settings as they are packed, who waits to be woken, replies kept, buckets of given ids. */
+const NOT_PREDICTED = /^(settings|idle|alarm|ids|ids:.*|client:.*|wake:.*)$/
+
+/** Fields of the queue's and the tenants' hashes that are packed. */
+const PACKED = /^(state|pauses|high|normal|low)$/
+
+/** What is packed into one field, in the order of the scripts: the names are theirs, so they are read from there. */
+const ORDER = {
+  state: namesIn('queue.lua', /local NUMBERS = \{(.*?)\n\}/s, /"([a-z:_]+)"/g),
+  pauses: namesIn('queue.lua', /local PAUSES = \{(.*?)\n\}/s, /"([a-z:_]+)"/g),
+  level: namesIn('tenants.lua', /local function pack_level\(at\)(.*?)\nend/s, /\bat\.([a-z_]+)/g),
+}
+
+/** A tenant that has had nothing on a level so far. */
+const NOTHING = { lane: '' }
+
+function namesIn(file: string, part: RegExp, name: RegExp): string[] {
+  const source = readFileSync(new URL(`../../src/store/lua/${file}`, import.meta.url), 'utf8')
+  const [, body = ''] = part.exec(source) ?? []
+  return [...body.replaceAll(/--.*/g, '').matchAll(name)].map(([, each]) => each as string)
+}
+
+function packed(what: keyof typeof ORDER, values: Readonly<Record<string, string | number>>): string {
+  return ORDER[what].map((name) => `${name}=${values[name] ?? 0}`).join(' ')
+}
+
+/** What was found, as it is predicted: each value with its name. */
+function named(what: keyof typeof ORDER, values: readonly string[]): string {
+  return ORDER[what].map((name, at) => `${name}=${values[at]}`).join(' ')
+}
+
+/** Statistics whose names in the queue's hash are others. */
+const COUNTED: Readonly<Record<string, string>> = {
+  unknownType: 'unknown_type',
+  deadLettersExpired: 'dead_expired',
+  deadLettersRetried: 'revived',
+  deadLettersDiscarded: 'discarded',
+}
+
+/**
+ * Every key the queue must have now, and what is in it: each job in exactly one place, each tenant in exactly the sets
+ * it belongs to, each counter what it counts, and nothing left over.
+ */
+export function predictKeyspace(model: QueueModel): Keyspace {
+  const keys: Record<string, KeyContent> = {}
+  const zset = (name: string, entries: readonly (readonly [string, number])[]): void => {
+    if (entries.length > 0) keys[name] = { zset: Object.fromEntries(entries) }
+  }
+  const hash = (name: string, entries: readonly (readonly [string, string])[]): void => {
+    if (entries.length > 0) keys[name] = { hash: Object.fromEntries(entries) }
+  }
+  const list = (name: string, entries: readonly string[]): void => {
+    if (entries.length > 0) keys[name] = { list: [...entries] }
+  }
+  const at = (state: Job['state']): Job[] => model.jobs.filter((job) => job.state === state)
+
+  for (const level of levels) {
+    const present = model.tenants.filter(({ stands }) => stands[level].present)
+    zset(
+      `ready:${level}`,
+      present.map(({ name, stands }) => [name, stands[level].score]),
+    )
+    zset(
+      `since:${level}`,
+      present.map(({ name, stands }) => [name, stands[level].indexedSince]),
+    )
+  }
+  for (const isLifted of [false, true]) {
+    const parked = model.tenants.filter(({ parking }) => parking?.isLifted === isLifted)
+    zset(
+      isLifted ? 'unparking' : 'parked',
+      parked.map(({ name, parking }) => [name, parking?.until ?? 0]),
+    )
+  }
+  zset(
+    'paused',
+    model.tenants.filter(({ pausedAt }) => pausedAt !== undefined).map((t) => [t.name, t.pausedAt ?? 0]),
+  )
+
+  const fronts = model.tenants.flatMap(({ lanes }) => lanes.flatMap(({ front }) => front))
+  zset(
+    'delayed',
+    at('delayed').map((job) => [job.key, job.at]),
+  )
+  hash(
+    'aside',
+    [...at('delayed'), ...fronts].map((job) => [job.key, textOf(job)]),
+  )
+  zset(
+    'leases',
+    model.leases.map(({ fence, client, until }) => [`${fence}:${client}`, until]),
+  )
+  for (const { fence, jobs } of model.leases) {
+    hash(
+      `claim:${fence}`,
+      jobs.map((job) => [job.key, claimedTextOf(job)]),
+    )
+  }
+  zset(
+    'dead',
+    at('failed').map((job) => [job.key, job.at]),
+  )
+  hash(
+    'dead:jobs',
+    at('failed').map((job) => [job.key, `${Math.floor(job.at / 1000)},${job.reason}\n${textOf(job)}`]),
+  )
+  zset('canceled', [
+    ...at('canceled').map((job) => [job.key, job.at] as const),
+    ...at('running')
+      .filter(({ isCanceling }) => isCanceling)
+      .map((job) => [job.key, NEVER] as const),
+  ])
+
+  hash(
+    'running',
+    model.tenants
+      .map(({ name }) => [name, String(model.jobsOf(name, 'running').length)] as const)
+      .filter(([, count]) => count !== '0'),
+  )
+  for (const tenant of model.tenants) {
+    hash(`tenant:${tenant.name}`, predictTenant(model, tenant))
+    const own = keys[`tenant:${tenant.name}`]
+    if (own && model.isIdle(tenant) && !tenant.hasSettings) own.ttl = true
+    const numbers: [string, string][] = []
+    for (const lane of tenant.lanes) {
+      const id = `${lane.level}:${lane.token}`
+      list(`lane:${id}:${tenant.name}`, lane.list.map(textOf))
+      list(
+        `front:${id}:${tenant.name}`,
+        lane.front.map(({ key }) => key),
+      )
+      if (isDefaultLane(lane)) continue
+      if (lane.next !== undefined) numbers.push([id, String(lane.next)])
+      if (lane.busy) numbers.push([`busy:${id}`, lane.busy.key])
+    }
+    hash(`lanes:${tenant.name}`, numbers)
+    for (const level of levels)
+      list(
+        `ring:${level}:${tenant.name}`,
+        tenant.turns[level].slice(1).map(({ token }) => token),
+      )
+  }
+
+  hash('limits', [
+    ...[...model.buckets].map(([field, { tat, fence, restarts }]) => [field, `${tat}:${fence}:${restarts}`] as const),
+    ...[...model.jitters].map(
+      ([field, { jitter, since, granted, stale, calmSince }]) =>
+        [`${field}/jitter`, `${jitter}:${since}:${granted}:${stale}:${calmSince}`] as const,
+    ),
+  ])
+  hash('queue', predictQueue(model))
+  return keys
+}
+
+function predictQueue(model: QueueModel): [string, string][] {
+  const { waiting, delayed, running, ...statistics } = model.counts()
+  const { clock, fence, turns, restarts } = model
+  const canceling = model.jobs.filter(({ isCanceling }) => isCanceling).length
+  const numbers: Record<string, number> = { clock, fence, turns, waiting, delayed, running, canceling }
+  numbers.restarts = restarts.count
+  numbers.restarted_at = restarts.lastAt
+  numbers.paused = model.paused.queue
+  numbers.resumed = model.resumed.queue
+  for (const level of levels) {
+    numbers[`running:${level}`] = model.jobs.filter((job) => job.state === 'running' && job.standing === level).length
+    numbers[`virtual:${level}`] = model.virtual[level]
+    numbers[`weights:${level}`] = model.weights[level]
+    numbers[`paused:${level}`] = model.paused[level]
+    numbers[`resumed:${level}`] = model.resumed[level]
+  }
+  const fields: [string, string][] = []
+  for (const field of ['state', 'pauses'] as const) fields.push([field, packed(field, numbers)])
+  for (const [name, count] of Object.entries(statistics)) {
+    if (count !== 0) fields.push([COUNTED[name] ?? name, String(count)])
+  }
+  return fields
+}
+
+function predictTenant(model: QueueModel, tenant: Tenant): [string, string][] {
+  const { name, lanes, stands, turns } = tenant
+  const inFront = lanes.flatMap(({ front }) => front)
+  const marked = lanes.flatMap(({ front, list }) => [...front, ...list]).filter(({ state }) => state === 'canceled')
+  const state = [model.jobsOf(name, 'waiting').length, model.jobsOf(name, 'delayed').length, tenant.total]
+  state.push(inFront.length, marked.length)
+  const fields: [string, string | number | undefined][] = [
+    ['state', state.join(' ')],
+    ['weight', tenant.weight === 1 ? undefined : tenant.weight],
+    ['base', tenant.base || undefined],
+    ['override', tenant.override],
+    ['paused', tenant.pausedAt],
+    ['parked', tenant.parking?.limit],
+    ['idle', model.isIdle(tenant) && !tenant.hasSettings ? 1 : undefined],
+  ]
+  for (const level of levels) {
+    const { present, score, kept, longestWait, ...stand } = stands[level]
+    const sequence = lanes.find((lane) => lane.level === level && isDefaultLane(lane))?.next ?? 0
+    const line = { lanes: turns[level].length, lane: turns[level][0]?.token ?? '', sequence }
+    const standing = { ...stand, longest: longestWait, score: present ? score : (kept ?? 0) }
+    const text = packed('level', { ...line, ...standing })
+    if (text !== packed('level', NOTHING)) fields.push([level, text])
+  }
+  for (const [limit, { tat, fence, restarts }] of tenant.buckets)
+    fields.push([`bucket:${limit}`, `${tat}:${fence}:${restarts}`])
+  return fields.flatMap(([field, value]) => (value === undefined ? [] : [[field, String(value)]]))
+}
+
+/** MessagePack as texts. */
+const UNPACK = `
+  local unpacked = {}
+  for i = 1, #ARGV do
+    local values = { cmsgpack.unpack(redis.call("HGET", KEYS[i], ARGV[i])) }
+    for j = 1, #values do
+      values[j] = type(values[j]) == "number" and string.format("%.17g", values[j]) or tostring(values[j])
+    end
+    unpacked[i] = values
+  end
+  return unpacked`
+
+/** The keyspace found, in the words of the prediction: without the prefix, and unpacked. */
+export async function readable(redis: Redis, found: Keyspace, prefix: string): Promise<Keyspace> {
+  const keys: Record<string, KeyContent> = {}
+  const fields: { key: string; field: string; hash: Record<string, string> }[] = []
+  for (const [key, content] of Object.entries(found)) {
+    const part = key.slice(prefix.length)
+    if (NOT_PREDICTED.test(part)) continue
+    keys[part] = content
+    if (!('hash' in content) || !/^(queue$|tenant:)/.test(part)) continue
+    const { settings: _, server: __, limits: ___, own_limits: ____, ...hash } = content.hash
+    if (hash.weight !== undefined) hash.weight = String(Number(hash.weight))
+    keys[part] = { ...content, hash }
+    for (const field of Object.keys(hash)) if (PACKED.test(field)) fields.push({ key, field, hash })
+  }
+  const names = [...fields.map(({ key }) => key), ...fields.map(({ field }) => field)]
+  const unpacked = (await redis.eval(UNPACK, fields.length, ...names)) as string[][]
+  fields.forEach(({ key, field, hash }, at) => {
+    const values = unpacked[at] as string[]
+    if (key.slice(prefix.length) === 'queue') hash[field] = named(field as 'state' | 'pauses', values)
+    else if (field === 'state') hash[field] = values.join(' ')
+    else hash[field] = named('level', values)
+    if (hash[field] === packed('level', NOTHING)) delete hash[field]
+  })
+  const { queue } = keys
+  // What a queue starts with is not written until it changes.
+  if (queue && 'hash' in queue) queue.hash = { state: packed('state', {}), pauses: packed('pauses', {}), ...queue.hash }
+  return keys
+}

@@ -1,0 +1,307 @@
+import { deepStrictEqual } from 'node:assert'
+import type fc from 'fast-check'
+import { idDigest, type Level } from '../../src/store/names.ts'
+import { decodeRecord, encodeRecord } from '../../src/store/record.ts'
+import { admitJob } from '../../src/store/scripts/admit-job.ts'
+import { cancelJob } from '../../src/store/scripts/cancel-job.ts'
+import { changeSettings } from '../../src/store/scripts/change-settings.ts'
+import { changeTenant, type TenantPatch } from '../../src/store/scripts/change-tenant.ts'
+import { type Finish, type FinishedJob, finishAndClaim } from '../../src/store/scripts/finish-and-claim.ts'
+import { pauseQueue } from '../../src/store/scripts/pause-queue.ts'
+import { readDeadLetters } from '../../src/store/scripts/read-dead-letters.ts'
+import { readJob } from '../../src/store/scripts/read-job.ts'
+import { readLimits } from '../../src/store/scripts/read-limits.ts'
+import { readTenant } from '../../src/store/scripts/read-tenant.ts'
+import { renewLeases } from '../../src/store/scripts/renew-leases.ts'
+import { type SubmitLine, submitJobs } from '../../src/store/scripts/submit-jobs.ts'
+import { takeDeadLetter } from '../../src/store/scripts/take-dead-letter.ts'
+import type { SettingsPatch } from '../../src/store/settings.ts'
+import type { Job } from './tenant-model.ts'
+import type { Client, Held, World } from './world.ts'
+
+/** A line to submit: ids are numbers, so that some of them come again; a delay makes it a later one. */
+export interface LineStep {
+  readonly tenant: string
+  readonly level: Level
+  readonly lane: string
+  readonly base: number | undefined
+  readonly kind: SubmitLine['kind']
+  readonly jobs: readonly { readonly id: number; readonly delayUs: number }[]
+}
+
+/** `which` picks among what the client holds; `isZombie` among all it ever claimed. */
+export interface FinishStep {
+  readonly which: number
+  readonly isZombie: boolean
+  readonly finish: Finish
+}
+
+/** One step of a run, as plain data so that a failing run can be read. Positions are taken modulo what there is. */
+export type Action =
+  | { readonly do: 'submit'; readonly client: number; readonly lines: readonly LineStep[] }
+  | {
+      readonly do: 'claim'
+      readonly client: number
+      readonly wanted: number
+      readonly levels: string
+      readonly leaseMs: number
+      readonly idleForMs: number
+      readonly hasSuspect: boolean
+      readonly saysUntold: boolean
+      readonly finished: readonly FinishStep[]
+    }
+  | { readonly do: 'renew'; readonly client: number; readonly which: readonly number[]; readonly leaseMs: number }
+  | { readonly do: 'admit'; readonly client: number; readonly which: number; readonly isZombie: boolean }
+  | { readonly do: 'wait'; readonly us: number }
+  | { readonly do: 'cancel'; readonly client: number; readonly which: number }
+  | { readonly do: 'settings'; readonly patch: SettingsPatch }
+  | { readonly do: 'tenant'; readonly tenant: string; readonly patch: TenantPatch }
+  | { readonly do: 'pause'; readonly level: Level | undefined; readonly isPaused: boolean }
+  | { readonly do: 'letter'; readonly client: number; readonly which: number; readonly retries: boolean }
+  | { readonly do: 'read job'; readonly which: number }
+  | { readonly do: 'read tenant'; readonly tenant: string }
+  | { readonly do: 'read limits'; readonly tenant: string }
+  | { readonly do: 'read letters' }
+  | { readonly do: 'repeat'; readonly client: number; readonly back: number }
+  | { readonly do: 'crash'; readonly client: number }
+  | { readonly do: 'restart' }
+  | { readonly do: 'flush scripts' }
+
+const AUDITED_EVERY = 8
+
+/** Runs an action on the queue and on its model and compares the replies; at intervals, everything there is. */
+export class Step implements fc.AsyncCommand<World, World> {
+  readonly action: Action
+
+  constructor(action: Action) {
+    this.action = action
+  }
+
+  check(): boolean {
+    return true
+  }
+
+  async run(world: World): Promise<void> {
+    await perform(world, this.action)
+    await world.checkCounts()
+    world.steps += 1
+    if (world.steps % AUDITED_EVERY === 0) await world.audit()
+  }
+
+  toString(): string {
+    return JSON.stringify(this.action)
+  }
+}
+
+async function perform(world: World, action: Action): Promise<void> {
+  const { model, now, nowUs } = world
+  switch (action.do) {
+    case 'submit': {
+      const lines = action.lines.map((line) => toLine(world, line))
+      const reply = await submitJobs(world.client(action.client).requests, lines, { nowUs })
+      deepStrictEqual(reply, model.submit(lines, now))
+      return
+    }
+    case 'claim':
+      return claim(world, action)
+    case 'renew': {
+      const client = world.client(action.client)
+      const fences = [...new Set(action.which.flatMap((which) => pick(client.claimed, which)?.fence ?? []))]
+      const renewal = { client: client.name, leaseMs: action.leaseMs, fences, nowUs }
+      const lost = await renewLeases(world.redis, client.keys, renewal)
+      deepStrictEqual(lost, model.renew(client.name, fences, action.leaseMs, now))
+      return
+    }
+    case 'admit': {
+      const client = world.client(action.client)
+      const held = pick(action.isZombie ? client.claimed : holding(world, client), action.which)
+      if (!held) return
+      const reply = await admitJob(client.requests, { ...held, nowUs })
+      deepStrictEqual(reply, model.admit(held.fence, held.jobKey, held.standing, now))
+      return
+    }
+    case 'wait':
+      world.now += action.us
+      return
+    case 'cancel': {
+      const named = pick(model.jobs, action.which)
+      const job = named && model.addressed(named, now)
+      if (!named || job?.state === 'forgotten') return
+      const reply = await cancelJob(world.client(action.client).requests, addressOf(named), nowUs)
+      deepStrictEqual(reply, model.cancel(job, now))
+      return
+    }
+    case 'settings':
+      await changeSettings(world.client(0).requests, action.patch, nowUs)
+      model.changeSettings(action.patch, now)
+      return
+    case 'tenant':
+      await changeTenant(world.client(0).requests, action.tenant, action.patch, nowUs)
+      model.changeTenant(action.tenant, action.patch, now)
+      return
+    case 'pause':
+      await pauseQueue(world.client(0).requests, { level: action.level, isPaused: action.isPaused, nowUs })
+      model.pauseQueue(action.level, action.isPaused, now)
+      return
+    case 'letter': {
+      const dead = model.deadLetters()
+      const job = pick(dead.length > 0 ? dead : model.jobs, action.which)
+      if (!job) return
+      const take = { jobKey: job.key, retries: action.retries, nowUs }
+      const reply = await takeDeadLetter(world.client(action.client).requests, take)
+      deepStrictEqual(reply, model.takeDeadLetter(job, action.retries, now))
+      return
+    }
+    case 'read job':
+      return compareJob(world, pick(model.jobs, action.which))
+    case 'read tenant':
+      deepStrictEqual(await readTenant(world.client(0).requests, action.tenant, nowUs), model.readTenant(action.tenant))
+      return
+    case 'read limits': {
+      const reply = await readLimits(world.client(0).requests, action.tenant, nowUs)
+      deepStrictEqual(reply, model.limitRows(action.tenant, now))
+      return
+    }
+    case 'read letters':
+      return compareLetters(world)
+    case 'repeat':
+      return repeat(world, action)
+    case 'crash': {
+      const at = action.client % world.clients.length
+      world.clients.splice(at, 1)
+      world.addClient()
+      return
+    }
+    case 'restart':
+      model.server = `${model.server}+`
+      return
+    case 'flush scripts':
+      await world.redis.call('SCRIPT', 'FLUSH')
+  }
+}
+
+function pick<T>(list: readonly T[], which: number): T | undefined {
+  return list[which % list.length]
+}
+
+function toLine(world: World, { tenant, level, lane, base, kind, jobs }: LineStep): SubmitLine {
+  const entries = jobs.flatMap(({ id, delayUs }) => {
+    const isNamed = kind === 'named' || (kind === 'later' && id % 2 === 0)
+    world.ids += 1
+    const record = encodeRecord('k', 'T', isNamed ? `i${id}` : '', '', String(world.ids))
+    const digest = isNamed ? idDigest(tenant, `i${id}`) : ''
+    if (kind === 'fresh') return [record]
+    if (kind === 'named') return [digest, record]
+    return [id % 3 === 0 ? `@${world.now + delayUs}` : `+${delayUs}`, digest, record]
+  })
+  return { tenant, level, lane, basePriority: base, kind, entries }
+}
+
+/** What the client really holds. */
+function holding(world: World, client: Client): Held[] {
+  return client.claimed.filter(({ fence, jobKey }) => world.model.lease(fence)?.jobs.some(({ key }) => key === jobKey))
+}
+
+async function claim(world: World, action: Action & { do: 'claim' }): Promise<void> {
+  const client = world.client(action.client)
+  const held = holding(world, client)
+  const finished: FinishedJob[] = action.finished
+    .flatMap(({ which, isZombie, finish }) => {
+      const one = pick(isZombie ? client.claimed : held, which)
+      return one ? [{ ...one, finish }] : []
+    })
+    .filter(({ fence, jobKey }, at, all) => all.findIndex((one) => one.fence === fence && one.jobKey === jobKey) === at)
+  const untold = action.saysUntold ? untoldOf(client, finished) : undefined
+  const { wanted, levels, leaseMs, idleForMs, hasSuspect } = action
+  const request = {
+    wanted,
+    levels,
+    leaseMs,
+    idleForMs,
+    hasSuspect,
+    finished,
+    nowUs: world.nowUs,
+    ...(untold && { untold }),
+  }
+  const reply = await finishAndClaim(client.requests, request)
+  deepStrictEqual({ ...reply, holdsAlarm: false }, world.model.claim(client.name, request, world.now))
+  for (const { fence, jobKey } of finished) client.told.add(`${fence} ${jobKey}`)
+  for (let at = 0; at < reply.jobs.length; at += 2) {
+    const [jobKey, text] = reply.jobs.slice(at, at + 2) as [string, string]
+    const standing = (/^\^([a-z]+)\n/.exec(text)?.[1] ?? jobKey.split(':')[0]) as Level
+    client.claimed.push({ fence: reply.fence, jobKey, standing, tenant: jobKey.slice(jobKey.lastIndexOf(':') + 1) })
+  }
+}
+
+/** As a worker counts: what it has told of before is told; undefined when it tells of anything twice. */
+function untoldOf(client: Client, finished: readonly FinishedJob[]): ReadonlyMap<string, number> | undefined {
+  const names = finished.map(({ fence, jobKey }) => `${fence} ${jobKey}`)
+  if (new Set(names).size < names.length || names.some((name) => client.told.has(name))) return undefined
+  const untold = new Map<string, number>()
+  for (const { fence, jobKey } of client.claimed) {
+    if (!client.told.has(`${fence} ${jobKey}`)) untold.set(fence, (untold.get(fence) ?? 0) + 1)
+  }
+  return untold
+}
+
+function addressOf(job: Job): { jobKey: string; tenant: string; digest: string } {
+  return job.digest === ''
+    ? { jobKey: job.key, tenant: '', digest: '' }
+    : { jobKey: '', tenant: job.tenant, digest: job.digest }
+}
+
+async function compareJob(world: World, named: Job | undefined): Promise<void> {
+  if (!named) return
+  const found = await readJob(world.client(0).requests, addressOf(named), world.nowUs)
+  const job = world.model.addressed(named, world.now)
+  const { state, due, reason, text } = world.model.readJob(job, world.now)
+  if (state === 'forgotten') return
+  deepStrictEqual(
+    found ?? 'unknown',
+    state === 'unknown'
+      ? 'unknown'
+      : {
+          jobKey: job?.key,
+          state,
+          dueMs: due === undefined ? undefined : due / 1000,
+          reason,
+          record: text === undefined ? undefined : decodeRecord(text),
+        },
+  )
+}
+
+async function compareLetters(world: World): Promise<void> {
+  const dead = world.model.deadLetters()
+  const page = { from: 1, count: 3 }
+  const found = await readDeadLetters(world.redis, world.client(0).keys, page)
+  const letters = dead.slice(page.from, page.from + page.count).map((job) => ({
+    jobKey: job.key,
+    diedAt: Math.floor(job.at / 1000),
+    reason: job.reason,
+    record: decodeRecord(world.model.readJob({ ...job, digest: '' }, world.now).text as string),
+  }))
+  deepStrictEqual(found, { total: dead.length, letters })
+}
+
+/** A repeated request gets the reply it got, as far as a claim's jobs are still the caller's, and changes nothing. */
+async function repeat(world: World, action: Action & { do: 'repeat' }): Promise<void> {
+  const client = world.client(action.client)
+  const sent = client.requests.sent.at(-1 - (action.back % Math.max(1, client.requests.sent.length)))
+  if (!sent) return
+  const word = (sent.reply as unknown[])[0]
+  // Nothing was done, so nothing is remembered: asked again, they look again.
+  if (word === 'unknown' || word === 'stale' || word === 'canceled' || word === 'ended') return
+  const before = await world.dump()
+
+  const reply = (await world.repeat(client, sent)) as unknown[]
+
+  deepStrictEqual(await world.dump(), before)
+  const expected = [...(sent.reply as unknown[])]
+  if (sent.script.name === 'finish-and-claim') {
+    const jobs = world.model.lease(String(expected[4]))?.jobs ?? []
+    const left = new Set(jobs.map(({ key }) => key))
+    const given = expected[6] as string[]
+    expected[6] = given.filter((_, at) => left.has(given[at - (at % 2)] as string))
+  }
+  deepStrictEqual(reply, expected)
+}

@@ -1,0 +1,183 @@
+import { defaultLane, type Level, levels } from '../../src/store/names.ts'
+import type { LimitRule } from '../../src/store/settings.ts'
+import type { BucketState } from './bucket-model.ts'
+
+/** What stands where in the reference model: jobs, lanes, and tenants in line. */
+
+export interface History {
+  attempts: number
+  stalls: number
+  throttles: number
+  unknownSince: number
+  reason: string
+  error: string
+}
+
+export const noHistory: History = { attempts: 0, stalls: 0, throttles: 0, unknownSince: 0, reason: '', error: '' }
+
+/** `forgotten`: discarded, or ended so long ago that nothing says how. */
+export type State = 'waiting' | 'delayed' | 'running' | 'succeeded' | 'failed' | 'canceled' | 'forgotten'
+
+export interface Job {
+  readonly key: string
+  readonly level: Level
+  readonly lane: string
+  readonly tenant: string
+  readonly sequence: string
+  readonly digest: string
+  /** Its record without the history. */
+  readonly rest: string
+  history: History | undefined
+  state: State
+  /** When a delayed one is due, a dead one died, a cancelled one may be forgotten. */
+  at: number
+  /** Why it died. */
+  reason: string
+  /** A worker was told to give it up. */
+  isCanceling: boolean
+  /** Of the claim that holds it. */
+  fence: string
+  /** The level it was claimed on. */
+  standing: Level
+}
+
+export function textOf({ history, rest }: Job): string {
+  if (!history) return `\n${rest}`
+  const { attempts, stalls, throttles, unknownSince, reason, error } = history
+  return `${attempts},${stalls},${throttles},${unknownSince},${reason},${error}\n${rest}`
+}
+
+/** A job as its claim holds it: one that stood on another level than its own carries that before its record. */
+export function claimedTextOf(job: Job): string {
+  return (job.standing === job.level ? '' : `^${job.standing}\n`) + textOf(job)
+}
+
+/** Two leases ran out under it: it may be what kills its workers. */
+export function isSuspect(job: Job): boolean {
+  return (job.history?.stalls ?? 0) > 1
+}
+
+/** A line of jobs. Cancelled ones stay in it until a claim meets them. */
+export interface Lane {
+  readonly level: Level
+  readonly token: string
+  /** What came back, before what never left. */
+  readonly front: Job[]
+  readonly list: Job[]
+  /** The number of the next fresh job. */
+  next: number | undefined
+  /** Of an ordered lane: the job that has not ended. */
+  busy: Job | undefined
+}
+
+/** A tenant's place in line on one level. */
+export interface Stand {
+  present: boolean
+  score: number
+  /** The score of one that is out of line for a while. */
+  kept: number | undefined
+  /** Of the turn that is under way: thousandths of a job. */
+  used: number
+  since: number
+  /** What the index of the overdue says: it is put right only when it matters. */
+  indexedSince: number
+  longestWait: number
+  /** The virtual time of its entry, and what it was entitled to until then: millionths of a job. */
+  virtual: number
+  entitled: number
+  received: number
+}
+
+export interface Parking {
+  readonly limit: string
+  readonly until: number
+  /** Its limit has changed since: it is put back by the next claim. */
+  isLifted: boolean
+}
+
+export class Tenant {
+  readonly name: string
+  weight = 1
+  base = 0
+  override: Level | undefined
+  pausedAt: number | undefined
+  parking: Parking | undefined
+  /** Submitted since it last had nothing to do. */
+  total = 0
+  ownLimits: (LimitRule | { readonly kind: 'none'; readonly name: string })[] = []
+  readonly buckets = new Map<string, BucketState>()
+  readonly lanes: Lane[] = []
+  /** The lanes that take turns on a level, the current one first. */
+  readonly turns: Record<Level, Lane[]> = { high: [], normal: [], low: [] }
+  readonly stands: Record<Level, Stand> = { high: newStand(), normal: newStand(), low: newStand() }
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  /** The lane, made when it is not there. */
+  lane(level: Level, token: string): Lane {
+    const found = this.lanes.find((lane) => lane.level === level && lane.token === token)
+    if (found) return found
+    const lane: Lane = { level, token, front: [], list: [], next: undefined, busy: undefined }
+    this.lanes.push(lane)
+    return lane
+  }
+
+  /** A lane takes part in the turns while it has a job to give. Joining is at the end. */
+  joinTurns(lane: Lane): void {
+    const turns = this.turns[lane.level]
+    if (remaining(lane) > 0 && !lane.busy && !turns.includes(lane)) turns.push(lane)
+  }
+
+  hasWork(standing: Level): boolean {
+    if (this.override === undefined) return this.turns[standing].length > 0
+    return this.override === standing && levels.some((level) => this.turns[level].length > 0)
+  }
+
+  /** In thousandths. */
+  get share(): number {
+    return Math.floor(this.weight * 1000 + 0.5)
+  }
+
+  get isFree(): boolean {
+    return this.pausedAt === undefined && !this.parking
+  }
+
+  get hasSettings(): boolean {
+    return (
+      this.weight !== 1 ||
+      this.base !== 0 ||
+      this.override !== undefined ||
+      this.pausedAt !== undefined ||
+      this.ownLimits.length > 0
+    )
+  }
+}
+
+function newStand(): Stand {
+  return {
+    present: false,
+    score: 0,
+    kept: undefined,
+    used: 0,
+    since: 0,
+    indexedSince: 0,
+    longestWait: 0,
+    virtual: 0,
+    entitled: 0,
+    received: 0,
+  }
+}
+
+export function remaining(lane: Lane): number {
+  return lane.front.length + lane.list.length
+}
+
+export function isOrdered(token: string): boolean {
+  return token.startsWith('!')
+}
+
+export function isDefaultLane(lane: Lane): boolean {
+  return lane.token === defaultLane
+}

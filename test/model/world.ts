@@ -1,0 +1,177 @@
+import { deepStrictEqual } from 'node:assert'
+import type { Redis as IoRedis } from 'ioredis'
+import { keyPrefix, type QueueKeys, queueKeys } from '../../src/store/keys.ts'
+import type { Level } from '../../src/store/names.ts'
+import type { Redis, RedisArgument } from '../../src/store/redis.ts'
+import { Requests } from '../../src/store/requests.ts'
+import { runScript, type Script, type ScriptValue } from '../../src/store/script.ts'
+import { readCounts } from '../../src/store/scripts/read-counts.ts'
+import { registerQueue } from '../../src/store/scripts/register-queue.ts'
+import type { DeclaredSettings } from '../../src/store/settings.ts'
+import { dumpKeyspace, type Keyspace } from '../../src/testing/keyspace.ts'
+import { predictKeyspace, readable } from './keyspace-model.ts'
+import { QueueModel } from './queue-model.ts'
+
+const QUEUE = 'q'
+const FIRST_INSTANT = 1_700_000_000_000_000
+/** Scripts remember the replies to a client's last sixteen numbers; the engine repeats no older ones. */
+const REMEMBERED = 16
+
+interface Sent {
+  readonly number: number
+  readonly script: Script<never, never>
+  readonly args: Readonly<Record<string, ScriptValue>>
+  readonly reply: unknown
+}
+
+/** Remembers what was sent, so that it can be sent again under the same number. */
+class RecordedRequests extends Requests {
+  readonly sent: Sent[] = []
+
+  override async run<K extends { [Name in keyof K]: string }, A extends { [Name in keyof A]: ScriptValue }>(
+    operation: string,
+    script: Script<K, A>,
+    args: (request: number, serverId: string) => NoInfer<A>,
+    options: { giveUpAfterMs?: number } = {},
+  ): Promise<readonly unknown[]> {
+    let made: A | undefined
+    const keepArgs = (request: number, serverId: string): A => {
+      while (this.sent[0] && this.sent[0].number <= request - REMEMBERED) this.sent.shift()
+      made = args(request, serverId)
+      return made
+    }
+    const reply = await super.run<K, A>(
+      operation,
+      script,
+      keepArgs as (request: number, server: string) => NoInfer<A>,
+      options,
+    )
+    if (made && 'request' in made) {
+      this.sent.push({
+        number: made.request as number,
+        script: script as unknown as Script<never, never>,
+        args: made,
+        reply,
+      })
+    }
+    return reply
+  }
+}
+
+export interface Held {
+  readonly fence: string
+  readonly jobKey: string
+  readonly standing: Level
+  readonly tenant: string
+}
+
+export interface Client {
+  readonly name: string
+  readonly keys: QueueKeys
+  readonly requests: RecordedRequests
+  /** Everything it ever claimed: what it still holds, and what it only thinks it holds. */
+  readonly claimed: Held[]
+  /** Of which it has told the store. */
+  readonly told: Set<string>
+}
+
+/** The queue and its model side by side, the clients that call them, and the time that both are told. */
+export class World {
+  readonly model: QueueModel
+  readonly prefix: string
+  readonly redis: Redis
+  readonly #direct: IoRedis
+  clients: Client[] = []
+  now = FIRST_INSTANT
+  ids = 0
+  steps = 0
+  #made = 0
+  readonly #start: string
+
+  private constructor(prefix: string, redis: Redis, direct: IoRedis, declared: DeclaredSettings) {
+    this.prefix = prefix
+    this.redis = redis
+    this.#direct = direct
+    this.model = new QueueModel(declared, this.now)
+    this.#start = keyPrefix(prefix, QUEUE)
+  }
+
+  static async create(
+    prefix: string,
+    redis: Redis,
+    direct: IoRedis,
+    declared: DeclaredSettings,
+    clients: number,
+  ): Promise<World> {
+    const world = new World(prefix, redis, direct, declared)
+    const store = world.#storeOf()
+    await registerQueue(store, queueKeys(prefix, QUEUE, ''), declared, { isAgain: false, nowUs: world.nowUs })
+    for (let at = 0; at < clients; at++) world.addClient()
+    return world
+  }
+
+  get nowUs(): string {
+    return String(this.now)
+  }
+
+  client(at: number): Client {
+    return this.clients[at % this.clients.length] as Client
+  }
+
+  addClient(): void {
+    this.#made += 1
+    const name = `client-${this.#made}`
+    const keys = queueKeys(this.prefix, QUEUE, name)
+    const register = async (): Promise<void> => {
+      throw new Error('the queue is not registered any more')
+    }
+    this.clients.push({
+      name,
+      keys,
+      requests: new RecordedRequests({ client: name, redis: this.#storeOf(), keys, register }),
+      claimed: [],
+      told: new Set(),
+    })
+  }
+
+  /** The store under the id of the server that the model knows: another id is a restart. */
+  #storeOf(): Redis {
+    const { redis, model } = this
+    return {
+      get serverId() {
+        return model.server
+      },
+      call: (command: string, ...args: RedisArgument[]) => redis.call(command, ...args),
+      callWith: (command: string, args: readonly RedisArgument[]) => redis.callWith(command, args),
+      ready: () => redis.ready(),
+    } as Redis
+  }
+
+  async checkCounts(): Promise<void> {
+    deepStrictEqual(await readCounts(this.client(0).requests, this.nowUs), this.model.counts(), 'counts')
+  }
+
+  /** Every job in one place, every tenant where it belongs, every counter right, nothing left over. */
+  async audit(): Promise<void> {
+    const found = await readable(this.#direct, await this.dump(), this.#start)
+    deepStrictEqual(found, predictKeyspace(this.model), 'the whole keyspace')
+  }
+
+  /** All keys but the alarm, which runs out by the server's own time. */
+  async dump(): Promise<Keyspace> {
+    for (;;) {
+      try {
+        const { [`${this.#start}alarm`]: _, ...keys } = await dumpKeyspace(this.#direct, this.#start)
+        return keys
+      } catch (error) {
+        // It ran out between the list of keys and its turn to be read.
+        if (!(error instanceof Error && error.message.endsWith('it holds a none'))) throw error
+      }
+    }
+  }
+
+  /** Sends a request again as it was. */
+  repeat(client: Client, sent: Sent): Promise<unknown> {
+    return runScript(this.redis, sent.script, client.keys as never, sent.args as never)
+  }
+}
