@@ -119,7 +119,9 @@ local function serve(q, tenant, standing, allowed, is_guarded)
   local is_over = at.used >= size or (is_guarded and got > 0)
   if is_over then
     at.used, at.changed = math.max(0, math.floor(at.used - size)), true
-    lanes.rotate(q, tenant, claim.rotates)
+    if got > 0 then
+      lanes.rotate(q, tenant, claim.rotates)
+    end
   end
   if not tenants.has_work(tenant, standing) then
     tenants.settle(q, tenant)
@@ -132,7 +134,8 @@ local function serve(q, tenant, standing, allowed, is_guarded)
   if free == 0 then
     at.used, at.changed = 0, true
     tenants.park(q, tenant, until_us, limit)
-  elseif not is_held and got > 0 then
+  elseif not is_held and (got > 0 or is_over) then
+    -- Without a job it has let a turn pass that its small weight owed: its next may come in this very claim.
     turns.insert(q, standing, tenant)
   end
 end
