@@ -257,7 +257,18 @@ function metTooLate({ sha, declared, commands }: ScriptCall): string[] {
   return late
 }
 
-const levelFields = ['lanes', 'sequence', 'used', 'received', 'entitled', 'virtual', 'longest', 'since', 'lane']
+const levelFields = [
+  'lanes',
+  'sequence',
+  'used',
+  'received',
+  'entitled',
+  'virtual',
+  'longest',
+  'since',
+  'score',
+  'lane',
+]
 
 /** Fields that scripts pack, and the names of what is in them; none: it is one table, shown as JSON. */
 const packedFields: Record<string, Record<string, readonly string[]>> = {

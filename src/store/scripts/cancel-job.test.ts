@@ -77,6 +77,7 @@ it('marks a waiting job and counts it at once; the claim that meets it drops it'
       'normal.lane': null,
       'normal.lanes': null,
       'normal.received': 1,
+      'normal.score': null,
       'normal.virtual': 1_000_000,
       'state.marks': null,
       'state.waiting': null,
@@ -147,6 +148,7 @@ it('lets the next job of an ordered lane start when the delayed one before it is
     'tenant:a': {
       'normal.lane': '!exact',
       'normal.lanes': 1,
+      'normal.score': 1_000_000_002,
       'state.delayed': null,
     },
   })

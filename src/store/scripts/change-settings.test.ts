@@ -27,7 +27,7 @@ it('puts values and limits in the place of the declared ones', async () => {
   expect(changes).toEqual({
     queue: {
       settings:
-        '{"alpha":0,"keep_dead":604800000000,"keep_ids":172800000000,"limits":{"high":{},"low":{},"normal":{},"queue":[{"burst":5,"count":500,"jitter":50000,"kind":"bucket","name":"queue","window":1000000}],"tenant":[{"burst":1,"count":1,"jitter":0,"kind":"bucket","name":"tenant","window":1000000}]},"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":7}',
+        '{"alpha":0,"has_limits":true,"keep_dead":604800000000,"keep_ids":172800000000,"limits":{"high":{},"low":{},"normal":{},"queue":[{"burst":5,"count":500,"jitter":50000,"kind":"bucket","name":"queue","window":1000000}],"tenant":[{"burst":1,"count":1,"jitter":0,"kind":"bucket","name":"tenant","window":1000000}]},"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":7}',
     },
     settings: {
       changed:
@@ -104,9 +104,9 @@ it('puts what limits had parked on its way back into line, and wakes an idle cli
       'normal.lane': null,
       'normal.lanes': null,
       'normal.received': 2,
+      'normal.score': null,
       'normal.virtual': 2_000_000,
       parked: null,
-      'score:normal': null,
       'state.waiting': null,
     },
     'tenant:b': {
@@ -116,9 +116,9 @@ it('puts what limits had parked on its way back into line, and wakes an idle cli
       'normal.lane': null,
       'normal.lanes': null,
       'normal.received': 2,
+      'normal.score': null,
       'normal.virtual': 3_000_000,
       parked: null,
-      'score:normal': null,
       'state.waiting': null,
     },
     unparking: null,

@@ -46,6 +46,7 @@ it('moves a tenant in line by the difference of its base priority', async () => 
     },
     'tenant:a': {
       base: '-1000',
+      'normal.score': 999_000_001,
     },
   })
   expect(back.changes).toEqual({
@@ -54,6 +55,7 @@ it('moves a tenant in line by the difference of its base priority', async () => 
     },
     'tenant:a': {
       base: null,
+      'normal.score': 1_000_000_001,
     },
   })
 })
@@ -84,6 +86,9 @@ it('makes all lines of a tenant stand on one level, without moving a job', async
       a: 1_000_000_000,
     },
     'tenant:a': {
+      'high.score': null,
+      'low.score': null,
+      'normal.score': 1_000_000_004,
       'normal.since': 1_000_000_000,
       override: 'normal',
     },
@@ -120,7 +125,6 @@ it('takes a paused tenant out of line and puts it back at its place', async () =
     'since:normal': null,
     'tenant:a': {
       paused: '1000000000',
-      'score:normal': '1000000001',
     },
   })
   expect(resumed.changes).toEqual({
@@ -137,7 +141,6 @@ it('takes a paused tenant out of line and puts it back at its place', async () =
     'tenant:a': {
       'normal.since': 1_001_000_000,
       paused: null,
-      'score:normal': null,
     },
   })
   expect((await store.dump())['ready:normal']).toEqual(before['ready:normal'])
@@ -187,7 +190,6 @@ it('gives a parked tenant limits of its own and looks at it again', async () => 
     'tenant:a': {
       limits: '[{"kind":"concurrency","max":2,"name":"tenant"}]',
       parked: null,
-      'score:normal': null,
     },
   })
   expect(jobsOf(claim)).toHaveLength(1)

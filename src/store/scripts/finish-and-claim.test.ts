@@ -108,6 +108,7 @@ describe('claiming', () => {
         'normal.lane': null,
         'normal.lanes': null,
         'normal.received': 1,
+        'normal.score': null,
         'normal.virtual': 1_000_000,
         'state.waiting': null,
       },
@@ -218,6 +219,7 @@ describe('claiming', () => {
         'normal.lane': null,
         'normal.lanes': null,
         'normal.received': 1,
+        'normal.score': null,
         'normal.virtual': 1_000_000,
         'state.waiting': 1,
       },
@@ -249,6 +251,7 @@ describe('claiming', () => {
       'tenant:a': {
         'normal.lane': '!exact',
         'normal.lanes': 1,
+        'normal.score': 1_001_000_001,
       },
     })
     expect(shortly(await store.claim(5))).toBe('a2')
@@ -291,6 +294,7 @@ describe('claiming', () => {
       'tenant:a': {
         'high.entitled': 1_000_000,
         'high.received': 1,
+        'high.score': null,
         'high.virtual': 1_000_000,
         'low.lane': null,
         'low.lanes': null,
@@ -323,6 +327,7 @@ describe('claiming', () => {
         a: 1_000_000_000,
       },
       'tenant:a': {
+        'high.score': 1_000_000_003,
         'low.lane': 'default',
         'low.lanes': 1,
         'state.front': 1,
@@ -439,9 +444,9 @@ describe('limits', () => {
         'bucket:tenant': '1000244446:1000000000:0',
         'normal.entitled': 1_000_000,
         'normal.received': 2,
+        'normal.score': 1_000_000_004,
         'normal.virtual': 1_000_000,
         parked: 'tenant',
-        'score:normal': '1000000004',
         'state.waiting': 1,
       },
       'tenant:b': {
@@ -452,6 +457,7 @@ describe('limits', () => {
         'normal.lane': null,
         'normal.lanes': null,
         'normal.received': 1,
+        'normal.score': null,
         'normal.virtual': 2_000_000,
         'state.waiting': null,
       },
@@ -492,10 +498,10 @@ describe('limits', () => {
         'normal.lane': null,
         'normal.lanes': null,
         'normal.received': 3,
+        'normal.score': null,
         'normal.since': 1_000_122_223,
         'normal.virtual': 3_000_000,
         parked: null,
-        'score:normal': null,
         'state.waiting': null,
       },
     })
@@ -647,8 +653,8 @@ describe('limits', () => {
       'tenant:a': {
         'normal.entitled': 3_000_000,
         'normal.received': 3,
+        'normal.score': 1_000_000_003,
         'normal.virtual': 3_000_000,
-        'score:normal': '1000000003',
         'state.waiting': 2,
       },
     })
@@ -940,6 +946,7 @@ describe('finishing', () => {
         'normal.lane': null,
         'normal.lanes': null,
         'normal.received': 2,
+        'normal.score': null,
         'normal.used': null,
         'normal.virtual': 2_000_000,
         'state.waiting': null,

@@ -21,7 +21,7 @@ it('makes a queue known in a new store, its limits open', async () => {
     queue: {
       server: 'server-1',
       settings:
-        '{"alpha":0,"keep_dead":604800000000,"keep_ids":172800000000,"limits":{"high":{},"low":{},"normal":{},"queue":[{"burst":5,"count":500,"jitter":50000,"kind":"bucket","name":"queue","window":1000000}],"tenant":{}},"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":4}',
+        '{"alpha":0,"has_limits":true,"keep_dead":604800000000,"keep_ids":172800000000,"limits":{"high":{},"low":{},"normal":{},"queue":[{"burst":5,"count":500,"jitter":50000,"kind":"bucket","name":"queue","window":1000000}],"tenant":{}},"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":4}',
     },
     settings: {
       declared:

@@ -43,6 +43,7 @@ it('puts jobs at the end of their lane and their tenant in line', async () => {
     'tenant:a': {
       'normal.lane': 'default',
       'normal.lanes': 1,
+      'normal.score': 1_000_000_001,
       'normal.sequence': 1_000_000_002,
       'normal.since': 1_000_000_000,
       'state.total': 2,
@@ -131,10 +132,12 @@ it('takes many tenants, levels and lanes at once', async () => {
     'tenant:a': {
       'high.lane': 'default',
       'high.lanes': 2,
+      'high.score': 1_000_000_001,
       'high.sequence': 1_000_000_001,
       'high.since': 1_000_000_000,
       'low.lane': '!exact',
       'low.lanes': 1,
+      'low.score': 1_000_000_004,
       'low.since': 1_000_000_000,
       'state.total': 3,
       'state.waiting': 3,
@@ -142,6 +145,7 @@ it('takes many tenants, levels and lanes at once', async () => {
     'tenant:b': {
       'normal.lane': 'default',
       'normal.lanes': 1,
+      'normal.score': 1_000_000_006,
       'normal.sequence': 1_000_000_006,
       'normal.since': 1_000_000_000,
       'state.total': 1,
@@ -195,6 +199,7 @@ it('takes a job with an id of its own once, within a call and over calls', async
     'tenant:a': {
       'normal.lane': 'default',
       'normal.lanes': 1,
+      'normal.score': 1_000_000_001,
       'normal.sequence': 1_000_000_002,
       'normal.since': 1_000_000_000,
       'state.total': 2,
