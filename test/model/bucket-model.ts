@@ -74,7 +74,7 @@ export class OpenBucket {
     this.jitter = jitter
     this.interval = Math.ceil((rule.window + jitter) / (rule.count - rule.burst + 1))
     this.now = now
-    this.tat = stored?.tat ?? 0
+    this.tat = stored ? Math.min(stored.tat, now + rule.burst * this.interval) : 0
     this.fence = stored?.fence ?? 0
     const isShort = rule.window <= SHORT_WINDOW
     this.closedUntil = restarts.count > 0 && isShort ? restarts.lastAt + rule.window + jitter : 0

@@ -22,7 +22,9 @@ function bucket.open(rule, stored, jitter, queue, now)
   local restarts
   if stored then
     local tat, fence, seen = string.match(stored, "^(%d+):(%d+):(%d+)$")
-    state.tat, state.fence, restarts = tonumber(tat), tonumber(fence), tonumber(seen)
+    -- Never further ahead than a bucket of these parameters can be: it may have been granted under slower ones.
+    state.tat = math.min(tonumber(tat), now + rule.burst * state.interval)
+    state.fence, restarts = tonumber(fence), tonumber(seen)
   end
   if queue.restarts > 0 then
     if rule.window <= SHORT_WINDOW then

@@ -15,7 +15,8 @@ local NONE = {}
 function claiming.open(q, wanted, max_bytes, has_suspect)
   turns.open(q)
   q.claim = {
-    left = wanted, looks = 0, jobs = {}, fence = 0, fresh = nil, wait_until = time.NEVER, is_closed = false, rotates = nil,
+    left = wanted, looks = 0, jobs = {}, fence = 0, fresh = nil, rotates = nil,
+    wait_until = time.NEVER, is_closed = false,
   }
   q.bytes_left, q.suspect_taken = max_bytes, has_suspect
 end
@@ -99,9 +100,14 @@ end
 -- One tenant's turn, or what is left of it. It goes back in line unless it is empty, parked or held.
 local function serve(q, tenant, standing, allowed, is_guarded)
   local claim, at = q.claim, tenant.at[standing]
+  -- On two levels, and parked by its turn on the other one.
+  if not at.present then
+    return
+  end
   local own = own_limits(q, tenant)
   local free, until_us, limit = free_of(own)
   if free == 0 then
+    at.used, at.changed = 0, true
     tenants.park(q, tenant, until_us, limit)
     return
   end

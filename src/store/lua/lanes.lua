@@ -268,7 +268,9 @@ function lanes.take(q, tenant, level, count, taken)
     local wanted = lane.is_ordered and 1 or count - got
     local before = #taken
     local n, is_held = take_front(q, tenant, lane, wanted, taken)
-    n = n + take_list(q, tenant, lane, wanted - n, taken)
+    if not (is_held and lane.is_ordered) then
+      n = n + take_list(q, tenant, lane, wanted - n, taken)
+    end
     got = got + n
     line.served = n > 0 and line.lane or line.served
     if lane.is_ordered and n > 0 then

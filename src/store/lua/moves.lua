@@ -47,7 +47,10 @@ end
 
 function moves.settle_given_back(q)
   table.sort(q.given_back, function(a, b)
-    return a.sequence > b.sequence
+    if a.sequence ~= b.sequence then
+      return a.sequence > b.sequence
+    end
+    return a.job > b.job
   end)
   for _, back in ipairs(q.given_back) do
     lanes.give_back(q, back.tenant, back.level, back.lane, back.job, back.text)

@@ -22,7 +22,8 @@ end
 
 -- Until the instant that its outcome gives; the reason goes into its history.
 local function come_again(q, tenant, job, outcome, delay, detail, text)
-  local attempts, stalls, throttles, unknown_since, reason, error = record.history(text)
+  local attempts, stalls, throttles, unknown_since, _, error = record.history(text)
+  local reason
   if outcome == "retry" then
     attempts, reason, error = attempts + 1, "retry", detail
   elseif outcome == "throttled" then

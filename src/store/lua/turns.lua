@@ -76,16 +76,18 @@ end
 -- The longest overdue tenant of a level, or nil. The set is not written with every turn: a tenant may
 -- have had one since it entered the line. Where that turns out, the set is corrected, once in a long while for each.
 local function overdue_of(q, level, before)
+  local longest
   for _, name in ipairs(redis.call("ZRANGEBYSCORE", q.keys.since[level], "-inf", before, "LIMIT", 0, OVERDUE_LOOKS)) do
     local at = tenants.load(q, name).at[level]
     if at.present and at.since < before then
-      if not q.lines[level].looked_at[name] then
-        return tenants.load(q, name)
+      if not q.lines[level].looked_at[name] and (not longest or at.since < longest.at[level].since) then
+        longest = tenants.load(q, name)
       end
     else
       at.since_corrected = true
     end
   end
+  return longest
 end
 
 -- The tenant that has been able to run for longest, if that is longer than anyone should wait, and its level.

@@ -49,8 +49,8 @@ local function after(key, now)
   return found[2] and tonumber(found[2]) or time.NEVER
 end
 
--- When a claim can next bring anything. What ran out or fell due in this very script is handled; the sets, and what this
--- script parked, say what comes next.
+-- When a claim can next bring anything. What ran out or fell due in this very script is handled; the sets, and what
+-- this script parked and postponed, say what comes next.
 function waking.next_instant(q, leases_key)
   local instant = math.min(q.claim.wait_until, after(leases_key, q.now))
   if q.claim.is_closed then
@@ -58,6 +58,9 @@ function waking.next_instant(q, leases_key)
   end
   for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
     instant = math.min(instant, tenant.parked_until or instant)
+  end
+  for i = 1, q.delayed_at and #q.delayed_at or 0, 2 do
+    instant = math.min(instant, q.delayed_at[i])
   end
   return math.min(instant, after(q.keys.parked, q.now), after(q.keys.delayed, q.now))
 end
