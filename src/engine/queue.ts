@@ -58,7 +58,7 @@ export type Middleware = (job: Job, context: JobContext, next: () => Promise<unk
 const allLevels = optional((value: unknown, path: string, report: (path: string, problem: string) => void) => {
   const isList = Array.isArray(value) && value.length > 0 && value.every((each) => levels.includes(each as Level))
   if (!isList) report(path, 'must be a list of high, normal and low')
-  return value as readonly Level[]
+  return isList ? levels.filter((level) => value.includes(level)) : levels
 })
 
 const processRules = {

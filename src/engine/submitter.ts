@@ -45,7 +45,9 @@ export class Submitter {
   readonly #maxPending: { queue: number; tenant: number }
   readonly #basePriority: number | undefined
   readonly #isClosed: () => boolean
-  #lines = new Map<string, Line>()
+  #lines: Line[] = []
+  /** The last line of each lane: jobs with and without ids of their own take turns, and the lane keeps its order. */
+  #lineOfLane = new Map<string, Line>()
   #lastLine: Line | undefined
   #jobs = 0
   #bytes = 0
@@ -76,7 +78,7 @@ export class Submitter {
     this.#put(job)
     this.#jobs += 1
     this.#bytes += job.record.length
-    const isEnough = this.#jobs >= MAX_JOBS && (this.#lines.size <= FEW_LINES || this.#jobs >= GATHERED_JOBS)
+    const isEnough = this.#jobs >= MAX_JOBS && (this.#lines.length <= FEW_LINES || this.#jobs >= GATHERED_JOBS)
     if (isEnough || this.#bytes >= GATHERED_BYTES) return this.#flushBehind()
     this.#linger ??= setTimeout(() => this.#flush(), LINGER_MS)
     return undefined
@@ -99,7 +101,7 @@ export class Submitter {
   /** The producer failed: nothing more is sent. */
   async abandon(): Promise<void> {
     clearTimeout(this.#linger)
-    this.#lines.clear()
+    this.#lines = []
     this.#jobs = 0
     await this.#sending
   }
@@ -123,11 +125,12 @@ export class Submitter {
     ) {
       return last
     }
-    const key = `${job.kind}:${job.level}:${job.lane}:${job.tenant}`
-    let line = this.#lines.get(key)
-    if (!line) {
+    const key = `${job.level}:${job.lane}:${job.tenant}`
+    let line = this.#lineOfLane.get(key)
+    if (line?.kind !== job.kind) {
       line = { tenant: job.tenant, level: job.level, lane: job.lane, kind: job.kind, entries: [] }
-      this.#lines.set(key, line)
+      this.#lines.push(line)
+      this.#lineOfLane.set(key, line)
     }
     this.#lastLine = line
     return line
@@ -145,8 +148,9 @@ export class Submitter {
     clearTimeout(this.#linger)
     this.#linger = undefined
     if (this.#jobs === 0) return
-    const lines = [...this.#lines.values()]
-    this.#lines = new Map()
+    const lines = this.#lines
+    this.#lines = []
+    this.#lineOfLane = new Map()
     this.#lastLine = undefined
     this.#jobs = 0
     this.#bytes = 0
