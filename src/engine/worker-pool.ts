@@ -24,9 +24,9 @@ export interface Processor {
 const EXCHANGES = 2
 // Registered as idle for this long; each claim registers again, at the latest every heartbeat of the waker.
 const IDLE_FOR_MS = 30_000
-// What ends within a twentieth of a usual run is told together, at most this much later: a hand idles a little, Redis
-// is asked far less often.
-const GATHER_SHARE = 0.05
+// What ends within a tenth of a usual run is told together, at most this much later: a hand idles a little, Redis is
+// asked far less often. (50 hands of 20–180 ms: a third less Redis CPU a job for 2 % of the rate.)
+const GATHER_SHARE = 0.1
 const LONGEST_GATHER_MS = 10
 // Whoever does not hold the alarm looks after it, but not more often than this.
 const BACKUP_MS = { least: 5_000, after: 300, spread: 400 }

@@ -24,7 +24,6 @@ import {
   OpenBucket,
   openJitter,
 } from './bucket-model.ts'
-import { luaSort } from './lua-sort.ts'
 import {
   claimedTextOf,
   type History,
@@ -619,8 +618,10 @@ export class QueueModel {
       return
     }
     // Neither was started: the permits go back.
-    if (finish.outcome === 'returned' || finish.outcome === 'unknown')
+    if (finish.outcome === 'returned' || finish.outcome === 'unknown') {
       this.#refund(tenant, job.standing, Number(fence), finish.outcome === 'returned')
+      this.#unpark(tenant)
+    }
     this.#count(finish.outcome === 'retry' ? 'retried' : finish.outcome === 'unknown' ? 'unknownType' : finish.outcome)
     if (isCanceling) {
       this.#endCanceled(tenant, job)
@@ -757,7 +758,7 @@ export class QueueModel {
 
   /** They keep their order at the front of their lanes. */
   #settleGivenBack(jobs: Job[]): void {
-    luaSort(jobs, (a, b) => Number(a.sequence) > Number(b.sequence))
+    jobs.sort((a, b) => Number(b.sequence) - Number(a.sequence) || (a.key > b.key ? -1 : 1))
     for (const job of jobs) {
       const tenant = this.tenant(job.tenant)
       const lane = tenant.lane(job.level, job.lane)
@@ -880,6 +881,7 @@ export class QueueModel {
     const own = this.#limitsOf(tenant)
     const free = least(own)
     if (free.permits === 0) {
+      stand.used = 0
       this.#park(tenant, free.until, free.name)
       return
     }

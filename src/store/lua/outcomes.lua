@@ -18,6 +18,8 @@ local function refund(q, tenant, standing, fence, is_stale)
     local limits = require "limits"
     limits.refund(q, tenant, standing, tonumber(fence), is_stale)
   end
+  -- It may have been parked because of this very permit: its limits are asked again.
+  tenants.unpark(q, tenant)
 end
 
 -- Until the instant that its outcome gives; the reason goes into its history.
