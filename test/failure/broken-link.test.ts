@@ -64,7 +64,7 @@ describe('a link to Redis that breaks', () => {
   it('into a black hole for longer than a lease: work goes on when it heals', async () => {
     const proxy = await start({ queue: { leaseMs: 1_500 } })
     const workers = await Promise.all([scenario.worker(), scenario.worker()])
-    const producer = scenario.producer({ count: 1_500, chunk: 10, everyMs: 50, holdMs: 10, mixed: true })
+    const producer = scenario.stream()
 
     for (let round = 1; round <= 2; round++) {
       await busyOne(workers, 200 * round)
@@ -75,7 +75,7 @@ describe('a link to Redis that breaks', () => {
       proxy.heal()
       fault.end()
     }
-    await producer.result()
+    await producer.finish()
 
     await scenario.expectPromisesKept({ livenessMs: 15_000 })
   })

@@ -26,7 +26,7 @@ describe('a worker that is killed −9', () => {
   it('loses nothing and repeats only what it held, whenever it is killed', async () => {
     scenario = await Scenario.start({ queue: { leaseMs: 1_000 }, upstream: true })
     let workers: Worker[] = await Promise.all([scenario.worker(), scenario.worker()])
-    const producer = scenario.producer({ count: 2_000, chunk: 20, everyMs: 40, holdMs: 20, mixed: true })
+    const producer = scenario.stream()
 
     for (let kills = 0; kills < 5; kills++) {
       const victim = await busyOne(workers, 40)
@@ -34,7 +34,7 @@ describe('a worker that is killed −9', () => {
       await victim.end('SIGKILL')
       workers = [...workers.filter((worker) => worker !== victim), await scenario.worker()]
     }
-    await producer.result()
+    await producer.finish()
 
     const history = await scenario.expectPromisesKept()
     expect(runAgain(history).length).toBeGreaterThan(0)

@@ -1,6 +1,6 @@
 /**
  * A producer in a process of its own. Run by `Scenario.producer`; its settings come as JSON in the first argument. It
- * submits its jobs chunk by chunk and ends.
+ * submits its jobs chunk by chunk, until all are stored or it is told to finish, and ends.
  */
 import { type JobInput, type QueueOptions, Sluice } from '../../src/index.ts'
 import { HistoryRecorder, type SubmittedJob } from '../support/history.ts'
@@ -91,9 +91,13 @@ async function submitUntilHeard(chunk: readonly Planned[]): Promise<void> {
   for (let isHeard = false; !isHeard; ) isHeard = (await submit(chunk)) || settings.ids === 'generated'
 }
 
+let isEnough = false
 process.on('disconnect', () => process.exit())
+process.on('message', (message) => {
+  if (message === 'finish') isEnough = true
+})
 
-for (let from = 0; from < settings.count; from += settings.chunk) {
+for (let from = 0; from < settings.count && !isEnough; from += settings.chunk) {
   const size = Math.min(settings.chunk, settings.count - from)
   const chunk = Array.from({ length: size }, (_, i) => plan(from + i))
   result.names.push(...chunk.map(({ spec }) => spec.job))

@@ -12,15 +12,8 @@ describe('Redis killed −9 and started again on its append-only file', () => {
   it('has lost no acknowledged job, and no job runs without reason', async () => {
     scenario = await Scenario.start({ redis: durable, upstream: true, queue: { leaseMs: 3_000 } })
     const workers = await Promise.all([scenario.worker(), scenario.worker()])
-    const given = scenario.producer({ count: 1_500, chunk: 10, everyMs: 30, holdMs: 10, mixed: true })
-    const generated = scenario.producer({
-      count: 1_500,
-      chunk: 10,
-      everyMs: 30,
-      holdMs: 10,
-      ids: 'generated',
-      mixed: true,
-    })
+    const given = scenario.stream()
+    const generated = scenario.stream({ ids: 'generated' })
 
     for (let round = 1; round <= 3; round++) {
       await busyOne(workers, 300 * round)
@@ -29,7 +22,7 @@ describe('Redis killed −9 and started again on its append-only file', () => {
       await scenario.redis.restart()
       fault.end()
     }
-    await Promise.all([given.result(), generated.result()])
+    await Promise.all([given.finish(), generated.finish()])
 
     await scenario.expectPromisesKept()
   })

@@ -124,6 +124,11 @@ export class Scenario {
     return producer
   }
 
+  /** A steady stream of all sorts of jobs until its `finish`, less than two workers can do. */
+  stream(settings: Partial<ProducerSettings> = {}): Producer {
+    return this.producer({ count: 1_000_000, chunk: 10, everyMs: 40, holdMs: 20, mixed: true, ...settings })
+  }
+
   /** Submits and waits until all is stored. */
   async submitted(settings: Partial<ProducerSettings> & { count: number }): Promise<ProducerResult> {
     return this.producer(settings).result()
@@ -256,6 +261,12 @@ export class Worker extends Child<WorkerMessage> {
 }
 
 class Producer extends Child<ProducerResult> {
+  /** It has submitted enough: waits until what it has begun is stored. */
+  async finish(): Promise<ProducerResult> {
+    this.process.send('finish')
+    return this.result()
+  }
+
   async result(): Promise<ProducerResult> {
     const [result] = await this.heard((heard) => heard.length > 0, 90_000)
     return result as ProducerResult
