@@ -74,7 +74,8 @@ export class OpenBucket {
     this.jitter = jitter
     this.interval = Math.ceil((rule.window + jitter) / (rule.count - rule.burst + 1))
     this.now = now
-    this.tat = stored ? Math.min(stored.tat, now + rule.burst * this.interval) : 0
+    const isOfSlowerRule = stored && stored.tat > now + 2 * rule.burst * this.interval
+    this.tat = isOfSlowerRule ? now + (rule.burst - 1) * this.interval : (stored?.tat ?? 0)
     this.fence = stored?.fence ?? 0
     const isShort = rule.window <= SHORT_WINDOW
     this.closedUntil = restarts.count > 0 && isShort ? restarts.lastAt + rule.window + jitter : 0

@@ -22,9 +22,12 @@ function bucket.open(rule, stored, jitter, queue, now)
   local restarts
   if stored then
     local tat, fence, seen = string.match(stored, "^(%d+):(%d+):(%d+)$")
-    -- Never further ahead than a bucket of these parameters can be: it may have been granted under slower ones.
-    state.tat = math.min(tonumber(tat), now + rule.burst * state.interval)
-    state.fence, restarts = tonumber(fence), tonumber(seen)
+    state.tat, state.fence, restarts = tonumber(tat), tonumber(fence), tonumber(seen)
+    -- Further ahead than these parameters can put it (twice: the jitter may just have been halved): it was charged under
+    -- a slower rule. One permit is free now, the others come at the new pace.
+    if state.tat > now + 2 * rule.burst * state.interval then
+      state.tat = now + (rule.burst - 1) * state.interval
+    end
   end
   if queue.restarts > 0 then
     if rule.window <= SHORT_WINDOW then
