@@ -21,11 +21,16 @@ export class Engine {
     return this.#server
   }
 
+  /** What the keys of this test start with. */
+  get prefix(): string {
+    return `test-${this.#tests}`
+  }
+
   /** Another process, as far as Redis can tell. */
   sluice(): Sluice {
     const sluice = new Sluice({
       redis: { path: this.server.path },
-      prefix: `test-${this.#tests}`,
+      prefix: this.prefix,
       log: (entry) => this.log.push(entry),
     })
     this.#open.push(sluice)
