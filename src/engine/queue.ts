@@ -330,6 +330,14 @@ export class Queue {
 
   async #register(isAgain: boolean): Promise<void> {
     const wasRegistered = isAgain && this.#registered !== undefined
-    await registerQueue(this.#redis, this.#keys, declaredSettings(this.#settings), { isAgain: wasRegistered })
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await registerQueue(this.#redis, this.#keys, declaredSettings(this.#settings), { isAgain: wasRegistered })
+        return
+      } catch (error) {
+        if ((error as { code?: string }).code !== 'SLUICE_STORE_UNAVAILABLE' || attempt > 40) throw error
+        await new Promise((resolve) => setTimeout(resolve, 50 * Math.min(attempt, 20)))
+      }
+    }
   }
 }

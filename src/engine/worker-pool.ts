@@ -181,8 +181,8 @@ export class WorkerPool implements Sleeper {
     if (this.#state !== 'open') return
     this.#cancelAlarm?.()
     this.#cancelAlarm = undefined
-    if (this.#exchanges >= EXCHANGES) this.#isPoked = true
-    else if (this.#freeHands() > 0) void this.#exchange()
+    if (this.#exchanges >= EXCHANGES || this.#freeHands() <= 0) this.#isPoked = true
+    else void this.#exchange()
   }
 
   #freeHands(): number {
