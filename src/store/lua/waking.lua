@@ -44,8 +44,13 @@ function waking.set_alarm(q, client, instant)
   redis.call("SET", q.keys.alarm, string.format("%.0f:%s", instant, client), "PX", ms)
 end
 
-local function after(key, now)
-  local found = redis.call("ZRANGEBYSCORE", key, string.format("(%d", now), "+inf", "WITHSCORES", "LIMIT", 0, 1)
+-- Of the parked, not those that this script itself put back in line: they are still in the set.
+local function after(key, now, tenants)
+  local at, found, tenant = 0
+  repeat
+    found = redis.call("ZRANGEBYSCORE", key, string.format("(%d", now), "+inf", "WITHSCORES", "LIMIT", at, 1)
+    at, tenant = at + 1, tenants and tenants.by_name[found[1]]
+  until not (tenant and tenant.was_parked)
   return found[2] and tonumber(found[2]) or time.NEVER
 end
 
@@ -62,7 +67,7 @@ function waking.next_instant(q, leases_key)
   for i = 1, q.delayed_at and #q.delayed_at or 0, 2 do
     instant = math.min(instant, q.delayed_at[i])
   end
-  return math.min(instant, after(q.keys.parked, q.now), after(q.keys.delayed, q.now))
+  return math.min(instant, after(q.keys.parked, q.now, q.tenants), after(q.keys.delayed, q.now))
 end
 
 local function is_anyone_ready(q, levels)
