@@ -10,7 +10,7 @@ import { type Action, Step } from './steps.ts'
 import { World } from './world.ts'
 
 /** How long the random runs go on: what a pull request may take, or a night. */
-const SECONDS = Number(process.env.SLUICE_MODEL_SECONDS ?? 60)
+const SECONDS = Number(process.env.SLUICE_MODEL_SECONDS ?? 40)
 const LONGEST_RUN = Number(process.env.SLUICE_MODEL_COMMANDS ?? 100)
 /** Where they start; fast-check's report of a failure names it. */
 const SEED = process.env.SLUICE_MODEL_SEED

@@ -838,8 +838,8 @@ export class QueueModel {
   }
 
   /**
-   * One that has been able to run for too long: the first of a level by the index, unless this claim has looked at it.
-   * Entries that turn out to be too old are put right on the way, a few at once.
+   * The one that has been able to run for longest, and for too long, among the first few by the index that this claim
+   * has not looked at. Entries that turn out to be too old are put right on the way.
    */
   #overdue(claim: Claim, open: readonly Level[]): { name: string; level: Level } | undefined {
     const before = this.now - this.values.max_wait
@@ -864,13 +864,15 @@ export class QueueModel {
     const index = claim.since[level]
       .filter(({ since }) => since <= before)
       .sort((a, b) => a.since - b.since || (a.name < b.name ? -1 : 1))
+    let longest: Tenant | undefined
     for (const { name } of index.slice(0, OVERDUE_LOOKS)) {
       const tenant = this.tenant(name)
       const stand = tenant.stands[level]
       if (!stand.present || stand.since >= before) claim.misplaced.push(stand)
-      else if (!claim.lookedAt[level].has(name)) return tenant
+      else if (claim.lookedAt[level].has(name)) continue
+      else if (!longest || stand.since < longest.stands[level].since) longest = tenant
     }
-    return undefined
+    return longest
   }
 
   #serve(claim: Claim, { name, level, isGuarded }: Turn, allowed: number): void {
