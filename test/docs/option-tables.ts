@@ -3,8 +3,37 @@ import { join } from 'node:path'
 import ts from 'typescript'
 import { read, root } from './markdown.ts'
 
-/** Option → its default as written in the source, or undefined when it has none. Options inside options have dots. */
-export type OptionTable = ReadonlyMap<string, string | undefined>
+/**
+ * Option → its default, or undefined when it has none or only one that takes words to say. Options inside options have
+ * dots.
+ */
+export type OptionTable = ReadonlyMap<string, Value | undefined>
+
+type Value = string | number | boolean
+type Entry = [name: string, value: Value | undefined]
+
+/** The value that a piece of code stands for: `15_000`, `'wait'`, `2 * day`. Undefined when it is words. */
+export function literalValue(code: string): Value | undefined {
+  const file = ts.createSourceFile('default.ts', `(${code})`, ts.ScriptTarget.ES2023, true)
+  const [statement] = file.statements
+  return statement && ts.isExpressionStatement(statement) ? evaluate(statement.expression, new Map()) : undefined
+}
+
+function evaluate(expression: ts.Expression, constants: ReadonlyMap<string, ts.Expression>): Value | undefined {
+  if (ts.isParenthesizedExpression(expression)) return evaluate(expression.expression, constants)
+  if (ts.isNumericLiteral(expression)) return Number(expression.text)
+  if (ts.isStringLiteral(expression)) return expression.text
+  if (expression.kind === ts.SyntaxKind.TrueKeyword) return true
+  if (expression.kind === ts.SyntaxKind.FalseKeyword) return false
+  if (ts.isIdentifier(expression)) {
+    const constant = constants.get(expression.text)
+    return constant && evaluate(constant, constants)
+  }
+  if (ts.isBinaryExpression(expression) && expression.operatorToken.kind === ts.SyntaxKind.AsteriskToken) {
+    return Number(evaluate(expression.left, constants)) * Number(evaluate(expression.right, constants))
+  }
+  return undefined
+}
 
 function sourceFiles(): ts.SourceFile[] {
   return readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
@@ -54,13 +83,13 @@ export class OptionSources {
     return new Map(this.#rulesOf(rules, ''))
   }
 
-  #rulesOf(rules: ts.Expression, prefix: string): [string, string | undefined][] {
+  #rulesOf(rules: ts.Expression, prefix: string): Entry[] {
     if (ts.isIdentifier(rules)) {
       const table = this.#constants.get(rules.text)
       return table === undefined ? [] : this.#rulesOf(table, prefix)
     }
     if (!ts.isObjectLiteralExpression(rules)) return []
-    return rules.properties.flatMap((property): [string, string | undefined][] => {
+    return rules.properties.flatMap((property): Entry[] => {
       if (ts.isSpreadAssignment(property)) return this.#rulesOf(property.expression, prefix)
       if (!ts.isPropertyAssignment(property)) return []
       const path = prefix + property.name.getText()
@@ -71,29 +100,24 @@ export class OptionSources {
     })
   }
 
-  #defaultOf(rule: ts.Expression): string | undefined {
+  #defaultOf(rule: ts.Expression): Value | undefined {
     if (!ts.isCallExpression(rule)) return undefined
-    for (const argument of rule.arguments) {
-      if (!ts.isObjectLiteralExpression(argument)) continue
-      for (const property of argument.properties) {
-        if (!ts.isPropertyAssignment(property) || property.name.getText() !== 'default') continue
-        const { initializer } = property
-        const constant = ts.isIdentifier(initializer) ? this.#constants.get(initializer.text) : undefined
-        return (constant ?? initializer).getText()
-      }
-    }
-    return undefined
+    const defaults = rule.arguments
+      .filter(ts.isObjectLiteralExpression)
+      .flatMap((argument) => argument.properties.filter(ts.isPropertyAssignment))
+      .filter((property) => property.name.getText() === 'default')
+    return defaults[0] && evaluate(defaults[0].initializer, this.#constants)
   }
 }
 
-function membersOf(members: ts.NodeArray<ts.TypeElement>, prefix: string): [string, string | undefined][] {
-  return members.flatMap((member): [string, string | undefined][] => {
+function membersOf(members: ts.NodeArray<ts.TypeElement>, prefix: string): Entry[] {
+  return members.flatMap((member): Entry[] => {
     if (!member.name) return []
     const path = prefix + member.name.getText()
     const inside = ts.isPropertySignature(member) ? member.type : undefined
     if (inside && ts.isTypeLiteralNode(inside)) return membersOf(inside.members, `${path}.`)
     const tag = ts.getJSDocTags(member).find(({ tagName }) => tagName.text === 'default')
-    return [[path, ts.getTextOfJSDocComment(tag?.comment)?.trim()]]
+    return [[path, literalValue(ts.getTextOfJSDocComment(tag?.comment) ?? '')]]
   })
 }
 

@@ -1,0 +1,1 @@
+export { type StartRedisOptions, startRedis, type TestRedis } from './redis-server.ts'
