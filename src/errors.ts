@@ -89,14 +89,18 @@ export class InvalidJobError extends SluiceError {
 export class QueueFullError extends SluiceError {
   readonly code = 'SLUICE_QUEUE_FULL'
   readonly queue: string
-  /** Set when it is the tenant's own maximum that is reached, not the queue's. */
+  /** Set when it is the bound of each tenant that is reached, not the queue's. */
   readonly tenant: string | undefined
+  /** The bound that is reached: the queue's `maxPending` or, with a tenant, its `maxPendingPerTenant`. */
   readonly maxPending: number
 
   constructor(data: { queue: string; tenant?: string | undefined; maxPending: number }) {
-    const who = data.tenant === undefined ? `Queue "${data.queue}"` : `Tenant "${data.tenant}" of queue "${data.queue}"`
+    const [who, bound] =
+      data.tenant === undefined
+        ? [`Queue "${data.queue}"`, 'maxPending']
+        : [`Tenant "${data.tenant}" of queue "${data.queue}"`, 'maxPendingPerTenant']
     super(
-      `${who} is full: ${data.maxPending} jobs are waiting (maxPending). Submit later, let the producer wait, or raise maxPending.`,
+      `${who} is full: ${data.maxPending} jobs are waiting or delayed (${bound}). Submit later, let the producer wait, or raise ${bound}.`,
     )
     this.queue = data.queue
     this.tenant = data.tenant
@@ -213,7 +217,7 @@ export class PermanentError extends SluiceError {
   readonly code = 'SLUICE_PERMANENT'
 }
 
-/** Throw it in a handler when the upstream pushes back: the job comes back without costing a retry, and the limit learns. */
+/** Throw it in a handler when the upstream pushes back: the job comes back without costing a retry. */
 export class ThrottledError extends SluiceError {
   readonly code = 'SLUICE_THROTTLED'
   /** For how long the upstream wants no calls, when it said so. */

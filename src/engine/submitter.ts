@@ -1,6 +1,7 @@
 import { ClosedError, QueueFullError } from '../errors.ts'
 import { fromToken } from '../store/names.ts'
 import type { Requests } from '../store/requests.ts'
+import { readCounts } from '../store/scripts/read-counts.ts'
 import { entriesPerJob, type LineKind, type SubmitLine, submitJobs } from '../store/scripts/submit-jobs.ts'
 import type { PackedJob } from './submission.ts'
 
@@ -185,17 +186,24 @@ export class Submitter {
       this.#duplicates += reply.duplicates
       rest = reply.full.map(({ line, dealtWith }) => leftOf(rest[line] as Line, dealtWith))
       if (rest.length === 0) return reply.firsts[0]
-      if (this.#whenFull === 'error') throw this.#fullError(rest[0] as Line)
+      if (this.#whenFull === 'error') throw await this.#fullError(rest[0] as Line)
       await new Promise((resolve) => setTimeout(resolve, waitMs))
     }
     return undefined
   }
 
-  #fullError(line: Line): QueueFullError {
+  /** With two bounds, the queue's counts say which one it was; they are read a moment later, when jobs may have left. */
+  async #fullError(line: Line): Promise<QueueFullError> {
     const { queue, tenant } = this.#maxPending
-    return tenant > 0
-      ? new QueueFullError({ queue: this.#queue, tenant: fromToken(line.tenant), maxPending: tenant })
-      : new QueueFullError({ queue: this.#queue, maxPending: queue })
+    if (tenant === 0 || (queue > 0 && (await this.#isQueueFull(queue)))) {
+      return new QueueFullError({ queue: this.#queue, maxPending: queue })
+    }
+    return new QueueFullError({ queue: this.#queue, tenant: fromToken(line.tenant), maxPending: tenant })
+  }
+
+  async #isQueueFull(maxPending: number): Promise<boolean> {
+    const { waiting, delayed } = await readCounts(this.#requests)
+    return waiting + delayed >= maxPending
   }
 }
 
