@@ -263,7 +263,16 @@ export class WorkerPool implements Sleeper {
     this.#isPoked = false
     if (isMore) this.#poke()
     else if (jobs.length < wanted) this.#sleepUntil(reply)
+    else if (this.#hasIdleHands()) void this.#exchange()
     if (this.#finished.length > 0) this.#flushSoon()
+  }
+
+  /**
+   * Hands are free and nothing is under way that would claim for them. A call that wanted no more than it got takes this
+   * process off the list of those to wake, also when the call beside it has just put it there.
+   */
+  #hasIdleHands(): boolean {
+    return this.#exchanges === 0 && this.#finished.length === 0 && this.#freeHands() > 0
   }
 
   /** One process of all holds the alarm for the next instant; the others only look after it. */
