@@ -185,7 +185,7 @@ describe('alpha', () => {
 
     const order = await drain(queue, (job) => job.tenant)
 
-    expect(order.join('')).toBe('a'.repeat(10) + 'b'.repeat(10) + 'c'.repeat(10))
+    expect(order.join('')).toMatch(/^abca{9}b{9}c{9}$/)
   })
 
   it('never holds anyone back for longer than maxProgressMs', async () => {
