@@ -17,13 +17,15 @@ end
 
 -- The state is "tat:fence:restarts": who was granted last, and the restarts it has been through.
 function bucket.open(rule, stored, jitter, queue, now)
-  local state = { rule = rule, jitter = jitter, interval = bucket.interval(rule, jitter), now = now }
-  state.tat, state.fence, state.closed_until = 0, 0, 0
+  local state = {
+    rule = rule, jitter = jitter, interval = bucket.interval(rule, jitter), now = now, known = nil,
+    tat = 0, fence = 0, closed_until = 0, changed = false,
+  }
   local restarts
   if stored then
     local tat, fence, seen = string.match(stored, "^(%d+):(%d+):(%d+)$")
     state.tat, state.fence, restarts = tonumber(tat), tonumber(fence), tonumber(seen)
-    -- Further ahead than these parameters can put it (twice: the jitter may just have been halved): it was charged under
+    -- Further ahead than these parameters can put it (twice: the jitter may have been halved): it was charged under
     -- a slower rule. One permit is free now, the others come at the new pace.
     if state.tat > now + 2 * rule.burst * state.interval then
       state.tat = now + (rule.burst - 1) * state.interval
@@ -72,7 +74,7 @@ function bucket.refund(state, permits, fence)
 end
 
 function bucket.stored(state, queue)
-  return string.format("%.0f:%.0f:%d", state.tat, state.fence, queue.restarts)
+  return string.format("%d:%d:%d", state.tat, state.fence, queue.restarts)
 end
 
 return bucket

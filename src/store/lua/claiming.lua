@@ -11,9 +11,16 @@ local LOOKS = 64 -- tenants looked at in one claim
 local GUARD_EVERY = 10 -- turns, of which one may go to an overdue tenant
 local NONE = {}
 
+-- The module of that name, where the queue has limits.
+local granting
+
 -- `left` counts the hands still free, `jobs` holds job and record by turns, `fence` is 0 until there is a first job.
 function claiming.open(q, wanted, max_bytes, has_suspect)
   turns.open(q)
+  if q.limits then
+    local required = require "limits"
+    granting = required
+  end
   q.claim = {
     left = wanted, looks = 0, jobs = {}, fence = 0, fresh = nil, rotates = nil,
     wait_until = time.NEVER, is_closed = false,
@@ -25,19 +32,13 @@ function claiming.is_bounded(claim)
   return claim.looks >= LOOKS
 end
 
--- What limits can grant; without any, everything.
+-- What the limits of the queue or a level can grant; without any, everything.
 local function available(q, scope)
   local states = q.limits and q.limits[scope]
   if not states or #states == 0 then
     return math.huge
   end
-  local limits = require "limits"
-  return limits.available(states)
-end
-
-local function batch_instant(q, scope)
-  local limits = require "limits"
-  return limits.batch_instant(q.limits[scope], q.claim.left)
+  return granting.available(states)
 end
 
 -- All lines of a tenant with an override stand on one level, its high ones first there. What stood on another level
@@ -68,59 +69,52 @@ local function take(q, tenant, standing, count)
   return lanes.take(q, tenant, standing, count, q.claim.jobs)
 end
 
-local function own_limits(q, tenant)
-  if not q.limits then
-    return NONE
+-- What a tenant's own limits can grant; when that is nothing, until when and which of them.
+local function available_to(q, tenant)
+  if not granting then
+    return math.huge
   end
-  local limits = require "limits"
-  return limits.of_tenant(q, tenant)
+  return granting.available(granting.of_tenant(q, tenant))
 end
 
-local function charge(q, tenant, standing, got)
-  if not q.limits then
-    return
-  end
-  local limits = require "limits"
+local function charge(q, tenant, level, got)
   local claim = q.claim
-  local jitter = limits.charge(q, tenant, standing, got, claim.fence)
+  local jitter = granting.charge(q, tenant, level, got, claim.fence)
   if jitter then
     claim.fresh = math.min(claim.fresh or jitter, jitter)
   end
 end
 
--- What a tenant's own limits can grant; when that is nothing, until when and which of them.
-local function free_of(own)
-  if #own == 0 then
-    return math.huge
-  end
-  local limits = require "limits"
-  return limits.available(own)
+local function park(q, tenant, at, until_us, limit)
+  local standing = require "standing"
+  at.used, at.changed = 0, true
+  standing.park(q, tenant, until_us, limit)
 end
 
 -- One tenant's turn, or what is left of it. It goes back in line unless it is empty, parked or held.
-local function serve(q, tenant, standing, allowed, is_guarded)
-  local claim, at = q.claim, tenant.at[standing]
+local function serve(q, tenant, level, allowed, is_guarded)
+  local claim, at = q.claim, tenant.at[level]
   -- On two levels, and parked by its turn on the other one.
   if not at.present then
     return
   end
-  local own = own_limits(q, tenant)
-  local free, until_us, limit = free_of(own)
+  local free, until_us, limit = available_to(q, tenant)
   if free == 0 then
-    at.used, at.changed = 0, true
-    tenants.park(q, tenant, until_us, limit)
+    park(q, tenant, at, until_us, limit)
     return
   end
   local size = q.settings.quantum * tenant.weight * 1000
   local rest = math.ceil((size - at.used) / 1000)
-  local got, is_held = take(q, tenant, standing, math.min(claim.left, rest, allowed, free))
+  local got, is_held = take(q, tenant, level, math.min(claim.left, rest, allowed, free))
   if got > 0 then
     if claim.fence == 0 then
       claim.fence = queue.next_fence(q)
     end
     claim.left = claim.left - got
-    charge(q, tenant, standing, got)
-    tenants.account(q, tenant, standing, at, got)
+    if granting then
+      charge(q, tenant, level, got)
+    end
+    tenants.account(q, tenant, level, at, got)
   end
   local is_over = at.used >= size or (is_guarded and got > 0)
   if is_over then
@@ -129,27 +123,28 @@ local function serve(q, tenant, standing, allowed, is_guarded)
       lanes.rotate(q, tenant, claim.rotates)
     end
   end
-  if not tenants.has_work(tenant, standing) then
-    tenants.settle(q, tenant)
+  if not tenants.has_work(tenant, level) then
+    local standing = require "standing"
+    standing.settle(q, tenant)
     return
   end
-  free, until_us, limit = free_of(own)
+  free, until_us, limit = available_to(q, tenant)
   if is_over or (free == 0 and got > 0) then
     tenants.set_score(at, tenants.new_score(q, tenant))
   end
   if free == 0 then
-    at.used, at.changed = 0, true
-    tenants.park(q, tenant, until_us, limit)
+    park(q, tenant, at, until_us, limit)
   elseif not is_held and (got > 0 or is_over) then
     -- Without a job it has let a turn pass that its small weight owed: its next may come in this very claim.
-    turns.insert(q, standing, tenant)
+    turns.insert(q, level, tenant)
   end
 end
 
 -- The next tenant: normally of this level; every tenth turn goes to one that is overdue, wherever it stands.
 local function next_turn(q, level, levels)
   if q.settings.max_wait > 0 and (q.turns + 1) % GUARD_EVERY == 0 then
-    local overdue, overdue_level = turns.overdue(q, levels)
+    local guard = require "guard"
+    local overdue, overdue_level = guard.overdue(q, levels)
     if overdue then
       q.turns = q.turns + 1
       return overdue, overdue_level, true
@@ -169,11 +164,11 @@ local function claim_level(q, level, levels)
     local queue_free, level_free = available(q, "queue"), available(q, level)
     if queue_free == 0 then
       claim.is_closed = true
-      claim.wait_until = batch_instant(q, "queue")
+      claim.wait_until = granting.batch_instant(q.limits.queue, claim.left)
       return
     end
     if level_free == 0 then
-      claim.wait_until = math.min(claim.wait_until, batch_instant(q, level))
+      claim.wait_until = math.min(claim.wait_until, granting.batch_instant(q.limits[level], claim.left))
       return
     end
     local tenant, standing, is_guarded = next_turn(q, level, levels)

@@ -78,17 +78,20 @@ function limits.open(q)
   if #fields == 0 then
     return
   end
-  opened.has_buckets = true
   local values = redis.call("HMGET", q.keys.limits, unpack(fields))
   for i, target in ipairs(targets) do
     local rule, scope = target.rule, target.scope
     if target.is_state then
-      local state = bucket.open(rule, values[i], jitter_of(q, scope, rule).jitter, q, q.now)
-      state.field = fields[i]
+      local known = jitter_of(q, scope, rule)
+      local state = bucket.open(rule, values[i], known.jitter, q, q.now)
+      state.field, state.known = fields[i], known
       local states = opened[scope]
       states[#states + 1] = state
     else
-      opened.jitters[fields[i]] = open_jitter(rule, values[i], q.now)
+      local known = open_jitter(rule, values[i], q.now)
+      opened.jitters[fields[i]] = known
+      -- The rules of the template are this script's own copy: each tenant finds it here.
+      rule.known = known
     end
   end
 end
@@ -138,7 +141,10 @@ function limits.of_tenant(q, tenant)
       states[i] = { rule = rule, holder = tenant, field = "running" }
     else
       local stored = tenant.fields["bucket:" .. rule.name]
-      states[i] = bucket.open(rule, stored, jitter_of(q, "tenant", rule).jitter, q, q.now)
+      local known = rule.known or jitter_of(q, "tenant", rule)
+      local state = bucket.open(rule, stored, known.jitter, q, q.now)
+      state.known = known
+      states[i] = state
     end
   end
   tenant.limits = states
@@ -201,25 +207,6 @@ function limits.batch_instant(states, wanted)
   return latest
 end
 
--- Grants are charged to every bucket. Concurrency needs no charge: its slots are the leases.
-local function each_bucket(q, tenant, level, visit)
-  if not q.limits.has_buckets and not tenant.fields.limits then
-    return
-  end
-  for _, scope in ipairs({ "queue", level }) do
-    for _, state in ipairs(q.limits[scope]) do
-      if not state.holder then
-        visit(state, q.limits.jitters[jitter_field(scope, state.rule.name)])
-      end
-    end
-  end
-  for _, state in ipairs(limits.of_tenant(q, tenant)) do
-    if not state.holder then
-      visit(state, jitter_of(q, "tenant", state.rule))
-    end
-  end
-end
-
 -- Judges the last ten seconds when they are over: too many stale grants double the jitter, a calm minute halves it.
 local function roll(state, now)
   if now - state.since < JUDGED_OVER then
@@ -238,26 +225,48 @@ local function roll(state, now)
   state.since, state.granted, state.stale = now, 0, 0
 end
 
--- Answers the narrowest jitter of all that were charged, nil without a bucket: how long the grant keeps.
-function limits.charge(q, tenant, level, permits, fence)
-  local narrowest
-  each_bucket(q, tenant, level, function(state, jitter)
-    bucket.charge(state, permits, fence)
-    narrowest = min(narrowest or state.jitter, state.jitter)
-    roll(jitter, q.now)
-    jitter.granted = jitter.granted + permits
-    jitter.changed = true
-  end)
+-- The buckets a job stands under, wherever they are attached. Concurrency needs no charge: its slots are the leases.
+local function each_bucket(q, tenant, level, visit)
+  for _, states in ipairs({ q.limits.queue, q.limits[level], limits.of_tenant(q, tenant) }) do
+    for i = 1, #states do
+      if not states[i].holder then
+        visit(q, states[i])
+      end
+    end
+  end
+end
+
+local function charge_all(states, permits, fence, now, narrowest)
+  for i = 1, #states do
+    local state = states[i]
+    if not state.holder then
+      bucket.charge(state, permits, fence)
+      local known = state.known
+      roll(known, now)
+      known.granted, known.changed = known.granted + permits, true
+      if not narrowest or state.jitter < narrowest then
+        narrowest = state.jitter
+      end
+    end
+  end
   return narrowest
 end
 
+-- Answers the narrowest jitter of all that were charged, nil without a bucket: how long the grant keeps.
+function limits.charge(q, tenant, level, permits, fence)
+  local now = q.now
+  local narrowest = charge_all(q.limits.queue, permits, fence, now, nil)
+  narrowest = charge_all(q.limits[level], permits, fence, now, narrowest)
+  return charge_all(limits.of_tenant(q, tenant), permits, fence, now, narrowest)
+end
+
 function limits.refund(q, tenant, level, fence, is_stale)
-  each_bucket(q, tenant, level, function(state, jitter)
+  each_bucket(q, tenant, level, function(_, state)
     bucket.refund(state, 1, fence)
     if is_stale then
-      roll(jitter, q.now)
-      jitter.stale = jitter.stale + 1
-      jitter.changed = true
+      local known = state.known
+      roll(known, q.now)
+      known.stale, known.changed = known.stale + 1, true
     end
   end)
 end

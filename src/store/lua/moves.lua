@@ -4,7 +4,8 @@ local queue = require "queue"
 local record = require "record"
 local places = require "places"
 local lanes = require "lanes"
-local tenants = require "tenants"
+local fronts = require "fronts"
+local standing = require "standing"
 
 local moves = {}
 
@@ -14,7 +15,7 @@ local LISTS = {
   "set_aside", "unset_aside", "delayed_at", "undelayed", "dropped", "buried", "given_back", "unmarked",
 }
 
--- Lanes may have begun lists of their own (see lanes.note).
+-- Lanes may have begun lists of their own (see fronts.lua).
 function moves.open(q)
   if not q.moves then
     q.moves = true
@@ -53,16 +54,16 @@ function moves.settle_given_back(q)
     return a.job > b.job
   end)
   for _, back in ipairs(q.given_back) do
-    lanes.give_back(q, back.tenant, back.level, back.lane, back.job, back.text)
-    tenants.settle(q, back.tenant)
+    fronts.give_back(q, back.tenant, lanes.open(q, back.tenant, back.level, back.lane), back.job, back.text)
+    standing.settle(q, back.tenant)
   end
 end
 
 -- The job has ended, one way or another.
 function moves.ended(q, tenant, level, lane, job)
   if places.is_ordered(lane) then
-    lanes.release(q, tenant, level, lane, job)
-    tenants.settle(q, tenant)
+    fronts.release(q, tenant, lanes.open(q, tenant, level, lane), job)
+    standing.settle(q, tenant)
   end
 end
 

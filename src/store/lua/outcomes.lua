@@ -2,6 +2,7 @@
 local queue = require "queue"
 local tenants = require "tenants"
 local places = require "places"
+local standing = require "standing"
 local record = require "record"
 local moves = require "moves"
 local running = require "running"
@@ -13,13 +14,13 @@ local COUNTED_AS = {
 }
 
 -- Permits of a job that was never started go back to its limits.
-local function refund(q, tenant, standing, fence, is_stale)
+local function refund(q, tenant, level, fence, is_stale)
   if q.limits then
     local limits = require "limits"
-    limits.refund(q, tenant, standing, tonumber(fence), is_stale)
+    limits.refund(q, tenant, level, tonumber(fence), is_stale)
   end
   -- It may have been parked because of this very permit: its limits are asked again.
-  tenants.unpark(q, tenant)
+  standing.unpark(q, tenant)
 end
 
 -- Until the instant that its outcome gives; the reason goes into its history.
@@ -45,10 +46,10 @@ local function bury(q, job, detail, text)
 end
 
 -- `delay` in µs and `detail` (an error; for a dead letter its reason and a comma before it) are the worker's.
-function outcomes.apply(q, fence, job, standing, outcome, delay, detail, text)
+function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, text)
   local level, lane, sequence, name = places.parse(job)
   local tenant = tenants.load(q, name)
-  running.ends(q, name, standing, 1)
+  running.ends(q, name, stood_on, 1)
   if outcome == "succeeded" then
     queue.count(q, "succeeded", 1)
     moves.unmark(q, job)
@@ -57,7 +58,7 @@ function outcomes.apply(q, fence, job, standing, outcome, delay, detail, text)
   end
   if outcome == "returned" or outcome == "unknown" then
     -- Neither was started. A released one was: its call may have been made, so its permits are spent.
-    refund(q, tenant, standing, fence, outcome == "returned")
+    refund(q, tenant, stood_on, fence, outcome == "returned")
   end
   if outcome ~= "dead" then
     queue.count(q, COUNTED_AS[outcome], 1)

@@ -20,7 +20,7 @@ local PAUSES = {
 }
 
 local function unpack_into(q, names, packed)
-  local values = packed and { cmsgpack.unpack(packed) } or {}
+  local values = { cmsgpack.unpack(packed) }
   for i = 1, #names do
     q[names[i]] = values[i] or 0
   end
@@ -40,10 +40,25 @@ function queue.open(keys, now)
   if not values[1] then
     return nil
   end
-  local q = { keys = keys, now = now, settings = cmsgpack.unpack(values[1]), server = values[2], counts = {} }
-  q.stored_state, q.has_own_limits = values[3], values[5] ~= false
-  unpack_into(q, NUMBERS, values[3])
-  unpack_into(q, PAUSES, values[4])
+  -- Every number stands here from the start: a table that grows field by field is made anew again and again.
+  local q = {
+    keys = keys, now = now, settings = cmsgpack.unpack(values[1]), server = values[2], counts = {},
+    stored_state = values[3], has_own_limits = values[5] ~= false, server_changed = false, pauses_changed = false,
+    claim = nil, limits = nil, tenants = nil, runs = nil, lines = nil, ended = nil, stale = nil, moves = nil,
+    bytes_left = 0, suspect_taken = false,
+    clock = 0, fence = 0, turns = 0, restarts = 0, restarted_at = 0, waiting = 0, delayed = 0, running = 0,
+    ["running:high"] = 0, ["running:normal"] = 0, ["running:low"] = 0,
+    ["virtual:high"] = 0, ["virtual:normal"] = 0, ["virtual:low"] = 0,
+    ["weights:high"] = 0, ["weights:normal"] = 0, ["weights:low"] = 0, canceling = 0,
+    paused = 0, ["paused:high"] = 0, ["paused:normal"] = 0, ["paused:low"] = 0,
+    resumed = 0, ["resumed:high"] = 0, ["resumed:normal"] = 0, ["resumed:low"] = 0,
+  }
+  if values[3] then
+    unpack_into(q, NUMBERS, values[3])
+  end
+  if values[4] then
+    unpack_into(q, PAUSES, values[4])
+  end
   return q
 end
 

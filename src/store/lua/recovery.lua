@@ -1,6 +1,8 @@
 -- What is due: jobs whose lease ran out, and delayed jobs.
 local tenants = require "tenants"
 local lanes = require "lanes"
+local fronts = require "fronts"
+local standing = require "standing"
 local places = require "places"
 local moves = require "moves"
 local running = require "running"
@@ -11,9 +13,9 @@ local STALLED_AT_ONCE = 256 -- jobs of expired leases brought back in one claim
 
 local function stall(q, job, value)
   local level, lane, sequence, name = places.parse(job)
-  local standing, text = string.match(value, "^%^(%l+)\n(.*)$")
+  local stood_on, text = string.match(value, "^%^(%l+)\n(.*)$")
   local tenant = tenants.load(q, name)
-  running.ends(q, name, standing or level, 1)
+  running.ends(q, name, stood_on or level, 1)
   if moves.is_canceled(q, job) then
     moves.end_canceled(q, tenant, level, lane, job)
   else
@@ -53,8 +55,8 @@ function recovery.fall_due(q, jobs)
     local tenant = tenants.load(q, name)
     tenant.delayed, tenant.waiting = tenant.delayed - 1, tenant.waiting + 1
     q.delayed, q.waiting = q.delayed - 1, q.waiting + 1
-    lanes.fall_due(q, tenant, level, lane, job, texts[i])
-    tenants.settle(q, tenant)
+    fronts.fall_due(q, tenant, lanes.open(q, tenant, level, lane), job, texts[i])
+    standing.settle(q, tenant)
     q.undelayed[i] = job
   end
 end

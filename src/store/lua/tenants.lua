@@ -2,7 +2,6 @@
 -- A tenant's hash is read once, changed in memory and written once, when the script has read all it needs. What changes
 -- with every turn is packed (MessagePack) into two fields: the counts, and one for each level the tenant has been on.
 local queue = require "queue"
-local bucket = require "bucket"
 
 local tenants = {}
 
@@ -32,7 +31,7 @@ function tenants.has_work(tenant, standing)
   return override == standing and at.high.lanes + at.normal.lanes + at.low.lanes > 0
 end
 
-local function is_free(tenant)
+function tenants.is_free(tenant)
   return not tenant.fields.paused and not tenant.fields.parked
 end
 
@@ -100,7 +99,7 @@ function tenants.load(q, name)
     tenant.weight, tenant.base = tonumber(fields.weight or 1), tonumber(fields.base or 0)
   end
   tenant.was_idle = fields.idle
-  if is_free(tenant) then
+  if tenants.is_free(tenant) then
     for i = 1, 3 do
       local standing = LEVELS[i]
       if tenants.has_work(tenant, standing) then
@@ -139,105 +138,6 @@ end
 
 function tenants.set_score(at, score)
   at.score, at.score_changed, at.changed = score, true, true
-end
-
-local function thousandths(weight)
-  return math.floor(weight * 1000 + 0.5)
-end
-
-local function enter(q, tenant, standing, at)
-  at.present, at.changed = true, true
-  if at.score == 0 then
-    at.score = tenants.new_score(q, tenant)
-  end
-  at.since = q.now
-  q[WEIGHTS[standing]] = q[WEIGHTS[standing]] + thousandths(tenant.weight)
-  at.virtual = q[VIRTUAL[standing]]
-end
-
--- Books what the tenant was entitled to since it entered the line.
-local function book(q, tenant, standing, at)
-  local virtual = q[VIRTUAL[standing]]
-  at.entitled = at.entitled + math.floor(tenant.weight * (virtual - at.virtual))
-  at.virtual, at.changed = virtual, true
-end
-
--- One that still has work keeps its score and its place in the turn; one that has none forgets both.
-local function leave(q, tenant, standing, at, has_work)
-  if at.present then
-    at.present = false
-    q[WEIGHTS[standing]] = math.max(0, q[WEIGHTS[standing]] - thousandths(tenant.weight))
-    book(q, tenant, standing, at)
-  end
-  if not has_work and at.score ~= 0 then
-    at.used, at.score, at.changed = 0, 0, true
-  end
-end
-
--- Puts the tenant where it belongs after its work, pause, override or parking changed: in line on each level where it
--- has work and may run, out of all others.
-function tenants.settle(q, tenant)
-  local free = is_free(tenant)
-  for i = 1, 3 do
-    local standing = LEVELS[i]
-    local has_work = tenants.has_work(tenant, standing)
-    if free and has_work then
-      local at = tenant.at[standing]
-      if not at.present then
-        enter(q, tenant, standing, at)
-      end
-    else
-      local at = rawget(tenant.at, standing)
-      if at then
-        leave(q, tenant, standing, at, has_work)
-      end
-    end
-  end
-end
-
--- Out of line until the instant, whatever its level: a limit said no. It keeps its score.
-function tenants.park(q, tenant, until_us, limit)
-  tenants.set(tenant, "parked", limit)
-  tenants.settle(q, tenant)
-  tenant.parked_until = until_us
-  queue.count(q, "parked", 1)
-end
-
-function tenants.unpark(q, tenant)
-  if not tenant.fields.parked then
-    return
-  end
-  tenants.set(tenant, "parked", nil)
-  tenant.parked_until = nil
-  tenant.was_parked = true
-  tenants.settle(q, tenant)
-end
-
--- Another weight, from now on: what was earned under the old one is booked.
-function tenants.reweigh(q, tenant, weight)
-  for i = 1, 3 do
-    local standing = LEVELS[i]
-    local at = rawget(tenant.at, standing)
-    if at and at.present then
-      book(q, tenant, standing, at)
-      local weights = q[WEIGHTS[standing]] + thousandths(weight) - thousandths(tenant.weight)
-      q[WEIGHTS[standing]] = math.max(0, weights)
-    end
-  end
-  tenant.weight = weight
-end
-
--- Another head start or handicap: the places it has in line move by the difference.
-function tenants.rebase(tenant, base)
-  local difference = (base - tenant.base) * 1000
-  for i = 1, 3 do
-    local standing = LEVELS[i]
-    local at = rawget(tenant.at, standing)
-    if at and at.score ~= 0 then
-      tenants.set_score(at, at.score + difference)
-    end
-  end
-  tenant.base = base
 end
 
 -- Nothing waits, and nothing is to come: the tenant may be forgotten after a while. What still runs is counted apart,
@@ -281,8 +181,9 @@ local function collect_levels(tenant, out, sets)
   end
 end
 
--- A bucket's state must outlive its window; the key is kept at least as long as ids are.
+-- Answers how long the tenant must be kept: as long as ids are, and until its buckets are full again.
 local function save_limits(q, tenant)
+  local bucket = require "bucket"
   local keep = q.settings.keep_ids
   for _, state in ipairs(tenant.limits) do
     if state.changed then

@@ -5,8 +5,6 @@ local tenants = require "tenants"
 local turns = {}
 
 local PAGE = 8
--- Tenants looked at for one that is overdue; see turns.overdue.
-local OVERDUE_LOOKS = 4
 
 -- A level's line is opened when somebody asks for it.
 local BY_DEMAND = {
@@ -71,42 +69,6 @@ function turns.next(q, level)
     line.looked_at[name] = true
   end
   return tenant
-end
-
--- The longest overdue tenant of a level, or nil. The set is not written with every turn: a tenant may
--- have had one since it entered the line. Where that turns out, the set is corrected, once in a long while for each.
-local function overdue_of(q, level, before)
-  local longest
-  for _, name in ipairs(redis.call("ZRANGEBYSCORE", q.keys.since[level], "-inf", before, "LIMIT", 0, OVERDUE_LOOKS)) do
-    local at = tenants.load(q, name).at[level]
-    if at.present and at.since < before then
-      if not q.lines[level].looked_at[name] and (not longest or at.since < longest.at[level].since) then
-        longest = tenants.load(q, name)
-      end
-    else
-      at.since_corrected = true
-    end
-  end
-  return longest
-end
-
--- The tenant that has been able to run for longest, if that is longer than anyone should wait, and its level.
-function turns.overdue(q, levels)
-  local oldest, oldest_level
-  for _, level in ipairs(levels) do
-    local before = q.now - q.settings.max_wait
-    -- Nobody can have been waiting since before the level, or the queue, was resumed.
-    if before > math.max(q["resumed:" .. level], q.resumed) then
-      local tenant = overdue_of(q, level, before)
-      if tenant and (not oldest or tenant.at[level].since < oldest.at[oldest_level].since) then
-        oldest, oldest_level = tenant, level
-      end
-    end
-  end
-  if oldest then
-    q.lines[oldest_level].looked_at[oldest.name] = true
-  end
-  return oldest, oldest_level
 end
 
 return turns

@@ -6,7 +6,9 @@ local time = require "time"
 local queue = require "queue"
 local opening = require "opening"
 local tenants = require "tenants"
+local standing = require "standing"
 local lanes = require "lanes"
+local fronts = require "fronts"
 local places = require "places"
 local ids = require "ids"
 local finding = require "finding"
@@ -81,8 +83,8 @@ end
 if found.state == "delayed" then
   tenant.delayed, q.delayed = tenant.delayed - 1, q.delayed - 1
   if places.is_ordered(found.lane) then
-    lanes.release(q, tenant, found.level, found.lane, job)
-    tenants.settle(q, tenant)
+    fronts.release(q, tenant, lanes.open(q, tenant, found.level, found.lane), job)
+    standing.settle(q, tenant)
   end
   redis.call("ZREM", delayed_key, job)
   redis.call("HDEL", aside_key, job)

@@ -7,6 +7,7 @@ local queue = require "queue"
 local opening = require "opening"
 local settings = require "settings"
 local tenants = require "tenants"
+local standing = require "standing"
 local waking = require "waking"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
@@ -39,7 +40,7 @@ changed = settings.merge(changed, cjson.decode(patch))
 local packed = settings.compile(declared, changed)
 local earlier = redis.call("ZRANGE", unparking_key, 0, AT_ONCE - 1)
 for _, name in ipairs(earlier) do
-  tenants.unpark(q, tenants.load(q, name))
+  standing.unpark(q, tenants.load(q, name))
 end
 local has_parked = redis.call("EXISTS", parked_key) == 1
 local sleeper = waking.find(q)

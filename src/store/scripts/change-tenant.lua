@@ -5,6 +5,7 @@ local time = require "time"
 local queue = require "queue"
 local opening = require "opening"
 local tenants = require "tenants"
+local standing = require "standing"
 local waking = require "waking"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
@@ -35,11 +36,11 @@ local patch = cjson.decode(patch_json)
 local tenant = tenants.load(q, name)
 
 if patch.weight then
-  tenants.reweigh(q, tenant, patch.weight)
+  standing.reweigh(q, tenant, patch.weight)
   tenants.set(tenant, "weight", patch.weight ~= 1 and patch.weight or nil)
 end
 if patch.base then
-  tenants.rebase(tenant, patch.base)
+  standing.rebase(tenant, patch.base)
   tenants.set(tenant, "base", patch.base ~= 0 and patch.base or nil)
 end
 if patch.level then
@@ -68,9 +69,9 @@ elseif patch.paused == false then
   tenants.set(tenant, "paused", nil)
 end
 if patch.limits or patch.paused ~= nil then
-  tenants.unpark(q, tenant)
+  standing.unpark(q, tenant)
 end
-tenants.settle(q, tenant)
+standing.settle(q, tenant)
 local sleeper = waking.find(q)
 
 if tenant.fields.limits then

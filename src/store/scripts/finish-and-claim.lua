@@ -48,6 +48,7 @@ local finished, finished_from = ARGV, 11 -- list: how many claims had successes;
 -- and how many. Then for every other job: fence, job, level it stood on, outcome, µs, text.
 
 local DUE_AT_ONCE = 64 -- parked tenants, delayed jobs and leases brought back in one claim
+local LEAST_TENANTS_DUE = 8 -- parked tenants brought back, however few hands are free
 local FRESH_SHARE = 0.6 -- of the jitter: the age at which a grant is stale
 
 local now = time.now(now_given)
@@ -94,11 +95,18 @@ if #due > 0 then
   recovery.fall_due(q, due)
   is_bounded = is_bounded or #due == DUE_AT_ONCE
 end
-for _, name in ipairs(redis.call("ZRANGE", unparking_key, 0, DUE_AT_ONCE - 1)) do
-  tenants.unpark(q, tenants.load(q, name))
-end
-for _, name in ipairs(redis.call("ZRANGEBYSCORE", parked_key, "-inf", now, "LIMIT", 0, DUE_AT_ONCE)) do
-  tenants.unpark(q, tenants.load(q, name))
+-- Not many more tenants than there are hands: one that is unparked and served by the same script is read only once.
+local tenants_due = math.max(LEAST_TENANTS_DUE, math.min(DUE_AT_ONCE, math.ceil(wanted / 2)))
+for _, key in ipairs({ unparking_key, parked_key }) do
+  local up_to = key == parked_key and now or "+inf"
+  local names = redis.call("ZRANGEBYSCORE", key, "-inf", up_to, "LIMIT", 0, tenants_due)
+  if #names > 0 then
+    local standing = require "standing"
+    for _, name in ipairs(names) do
+      standing.unpark(q, tenants.load(q, name))
+    end
+    is_bounded = is_bounded or #names == tenants_due
+  end
 end
 if q.moves then
   local moves = require "moves"

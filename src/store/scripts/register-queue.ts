@@ -1,8 +1,11 @@
 import type { QueueKeys } from '../keys.ts'
 import type { Redis } from '../redis.ts'
+import { repeatWhileUnavailable } from '../repeat.ts'
 import { runScript } from '../script.ts'
 import { registerQueue as script } from '../scripts.generated.ts'
 import type { DeclaredSettings } from '../settings.ts'
+
+const REPEATED_FOR_MS = 45_000
 
 /** Safe to repeat, so it needs no request number. */
 export async function registerQueue(
@@ -11,11 +14,13 @@ export async function registerQueue(
   declared: DeclaredSettings,
   options: { isAgain: boolean; nowUs?: string },
 ): Promise<void> {
-  await redis.ready()
-  await runScript(redis, script, keys, {
-    nowGiven: options.nowUs ?? '',
-    server: redis.serverId,
-    declared: JSON.stringify(declared),
-    isAgain: options.isAgain ? 1 : 0,
-  })
+  await repeatWhileUnavailable(async () => {
+    await redis.ready()
+    await runScript(redis, script, keys, {
+      nowGiven: options.nowUs ?? '',
+      server: redis.serverId,
+      declared: JSON.stringify(declared),
+      isAgain: options.isAgain ? 1 : 0,
+    })
+  }, REPEATED_FOR_MS)
 }

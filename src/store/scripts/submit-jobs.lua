@@ -5,6 +5,7 @@
 local time = require "time"
 local queue = require "queue"
 local tenants = require "tenants"
+local standing = require "standing"
 local lanes = require "lanes"
 local ids = require "ids"
 local requests = require "requests"
@@ -163,7 +164,7 @@ while lines[at] do
   local tenant = tenants.load(q, lines[at])
   local lane = lanes.open(q, tenant, lines[at + 1], lines[at + 2])
   if lines[at + 3] ~= "" then
-    tenants.rebase(tenant, tonumber(lines[at + 3]))
+    standing.rebase(tenant, tonumber(lines[at + 3]))
     tenants.set(tenant, "base", tenant.base ~= 0 and tenant.base or nil)
   end
   if kind.uses_ids and not q.ids then
@@ -175,7 +176,7 @@ while lines[at] do
     full[#full + 1] = line
     full[#full + 1] = dealt_with
   end
-  tenants.settle(q, tenant)
+  standing.settle(q, tenant)
   at = at + 6 + count * kind.width
   line = line + 1
 end

@@ -1,0 +1,110 @@
+-- Where a tenant stands: in line on each level where it has work and may run; parked, paused or idle otherwise.
+local queue = require "queue"
+local tenants = require "tenants"
+
+local standing = {}
+
+local LEVELS = queue.LEVELS
+local VIRTUAL = { high = "virtual:high", normal = "virtual:normal", low = "virtual:low" }
+local WEIGHTS = { high = "weights:high", normal = "weights:normal", low = "weights:low" }
+
+local function thousandths(weight)
+  return math.floor(weight * 1000 + 0.5)
+end
+
+local function enter(q, tenant, level, at)
+  at.present, at.changed = true, true
+  if at.score == 0 then
+    at.score = tenants.new_score(q, tenant)
+  end
+  at.since = q.now
+  q[WEIGHTS[level]] = q[WEIGHTS[level]] + thousandths(tenant.weight)
+  at.virtual = q[VIRTUAL[level]]
+end
+
+-- Books what the tenant was entitled to since it entered the line.
+local function book(q, tenant, level, at)
+  local virtual = q[VIRTUAL[level]]
+  at.entitled = at.entitled + math.floor(tenant.weight * (virtual - at.virtual))
+  at.virtual, at.changed = virtual, true
+end
+
+-- One that still has work keeps its score and its place in the turn; one that has none forgets both.
+local function leave(q, tenant, level, at, has_work)
+  if at.present then
+    at.present = false
+    q[WEIGHTS[level]] = math.max(0, q[WEIGHTS[level]] - thousandths(tenant.weight))
+    book(q, tenant, level, at)
+  end
+  if not has_work and at.score ~= 0 then
+    at.used, at.score, at.changed = 0, 0, true
+  end
+end
+
+-- Puts the tenant where it belongs after its work, pause, override or parking changed: in line on each level where it
+-- has work and may run, out of all others.
+function standing.settle(q, tenant)
+  local free = tenants.is_free(tenant)
+  for i = 1, 3 do
+    local level = LEVELS[i]
+    local has_work = tenants.has_work(tenant, level)
+    if free and has_work then
+      local at = tenant.at[level]
+      if not at.present then
+        enter(q, tenant, level, at)
+      end
+    else
+      local at = rawget(tenant.at, level)
+      if at then
+        leave(q, tenant, level, at, has_work)
+      end
+    end
+  end
+end
+
+-- Out of line until the instant, whatever its level: a limit said no. It keeps its score.
+function standing.park(q, tenant, until_us, limit)
+  tenants.set(tenant, "parked", limit)
+  standing.settle(q, tenant)
+  tenant.parked_until = until_us
+  queue.count(q, "parked", 1)
+end
+
+function standing.unpark(q, tenant)
+  if not tenant.fields.parked then
+    return
+  end
+  tenants.set(tenant, "parked", nil)
+  tenant.parked_until = nil
+  tenant.was_parked = true
+  standing.settle(q, tenant)
+end
+
+-- Another weight, from now on: what was earned under the old one is booked.
+function standing.reweigh(q, tenant, weight)
+  for i = 1, 3 do
+    local level = LEVELS[i]
+    local at = rawget(tenant.at, level)
+    if at and at.present then
+      book(q, tenant, level, at)
+      local weights = q[WEIGHTS[level]] + thousandths(weight) - thousandths(tenant.weight)
+      q[WEIGHTS[level]] = math.max(0, weights)
+    end
+  end
+  tenant.weight = weight
+end
+
+-- Another head start or handicap: the places it has in line move by the difference.
+function standing.rebase(tenant, base)
+  local difference = (base - tenant.base) * 1000
+  for i = 1, 3 do
+    local level = LEVELS[i]
+    local at = rawget(tenant.at, level)
+    if at and at.score ~= 0 then
+      tenants.set_score(at, at.score + difference)
+    end
+  end
+  tenant.base = base
+end
+
+return standing
