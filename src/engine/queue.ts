@@ -328,16 +328,9 @@ export class Queue {
     return this.#registered
   }
 
-  async #register(isAgain: boolean): Promise<void> {
-    const wasRegistered = isAgain && this.#registered !== undefined
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await registerQueue(this.#redis, this.#keys, declaredSettings(this.#settings), { isAgain: wasRegistered })
-        return
-      } catch (error) {
-        if ((error as { code?: string }).code !== 'SLUICE_STORE_UNAVAILABLE' || attempt > 40) throw error
-        await new Promise((resolve) => setTimeout(resolve, 50 * Math.min(attempt, 20)))
-      }
-    }
+  /** @param isAgain - The store does not know the queue. If it did once, it has forgotten its grants as well. */
+  #register(isAgain: boolean): Promise<void> {
+    const hasForgotten = isAgain && this.#registered !== undefined
+    return registerQueue(this.#redis, this.#keys, declaredSettings(this.#settings), { isAgain: hasForgotten })
   }
 }

@@ -1,13 +1,13 @@
 import { OutcomeUnknownError, StoreUnavailableError } from '../errors.ts'
 import type { QueueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
+import { repeatWhileUnavailable } from './repeat.ts'
 import { runScript, type Script, type ScriptValue } from './script.ts'
 
 // Scripts remember a client's last 16 requests for a minute (lua/requests.lua). A request is repeated only while its
 // reply is surely remembered: fewer than 16 numbers after it, and well within the minute.
 const REMEMBERED = 16
 const REPEATED_FOR_MS = 45_000
-const REPEAT_AFTER_MS = 50
 
 /**
  * One client's calls of mutating scripts. Each has a number of its own and is repeated under it when the reply was
@@ -66,24 +66,23 @@ export class Requests {
     giveUpAfterMs: number,
   ): Promise<readonly unknown[]> {
     const number = await this.#nextNumber()
-    const giveUpAt = performance.now() + Math.min(giveUpAfterMs, REPEATED_FOR_MS)
     let mayHaveRun = false
-    try {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          await this.#redis.ready()
-          // Every key a script can declare is among the queue's; the script picks its own by name.
-          const keys = this.#keys as unknown as K
-          return (await runScript(this.#redis, script, keys, args(number, this.#redis.serverId))) as readonly unknown[]
-        } catch (error) {
-          const isPassing = error instanceof StoreUnavailableError
-          if (!isPassing) throw error
-          mayHaveRun ||= error.outcome === 'unknown'
-          if (performance.now() >= giveUpAt)
-            throw mayHaveRun ? new OutcomeUnknownError({ operation, cause: error }) : error
-          await new Promise((resolve) => setTimeout(resolve, REPEAT_AFTER_MS * Math.min(attempt, 20)))
-        }
+    const attempt = async () => {
+      try {
+        await this.#redis.ready()
+        // Every key a script can declare is among the queue's; the script picks its own by name.
+        const keys = this.#keys as unknown as K
+        return (await runScript(this.#redis, script, keys, args(number, this.#redis.serverId))) as readonly unknown[]
+      } catch (error) {
+        mayHaveRun ||= error instanceof StoreUnavailableError && error.outcome === 'unknown'
+        throw error
       }
+    }
+    try {
+      return await repeatWhileUnavailable(attempt, Math.min(giveUpAfterMs, REPEATED_FOR_MS))
+    } catch (error) {
+      if (mayHaveRun && error instanceof StoreUnavailableError) throw new OutcomeUnknownError({ operation, cause: error })
+      throw error
     } finally {
       this.#settle(number)
     }
