@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import type { Redis } from 'ioredis'
 import { levels } from '../../src/store/names.ts'
 import type { KeyContent, Keyspace } from '../../src/testing/keyspace.ts'
-import { NEVER } from './bucket-model.ts'
-import type { QueueModel } from './queue-model.ts'
-import { claimedTextOf, isDefaultLane, type Job, type Tenant, textOf } from './tenant-model.ts'
+import { NEVER } from './reference/bucket.ts'
+import type { QueueModel } from './reference/queue-model.ts'
+import { claimedTextOf, isDefaultLane, type Job, type Tenant, textOf } from './reference/tenant.ts'
 
 /** What is not predicted: settings as they are packed, who waits to be woken, replies kept, buckets of given ids. */
 const NOT_PREDICTED = /^(settings|idle|alarm|ids|ids:.*|client:.*|wake:.*)$/

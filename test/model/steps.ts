@@ -16,7 +16,7 @@ import { renewLeases } from '../../src/store/scripts/renew-leases.ts'
 import { type SubmitLine, submitJobs } from '../../src/store/scripts/submit-jobs.ts'
 import { takeDeadLetter } from '../../src/store/scripts/take-dead-letter.ts'
 import type { SettingsPatch } from '../../src/store/settings.ts'
-import type { Job } from './tenant-model.ts'
+import type { Job } from './reference/tenant.ts'
 import type { Client, Held, World } from './world.ts'
 
 /** A line to submit: ids are numbers, so that some of them come again; a delay makes it a later one. */

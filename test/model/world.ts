@@ -10,7 +10,7 @@ import { registerQueue } from '../../src/store/scripts/register-queue.ts'
 import type { DeclaredSettings } from '../../src/store/settings.ts'
 import { dumpKeyspace, type Keyspace } from '../../src/testing/keyspace.ts'
 import { predictKeyspace, readable } from './keyspace-model.ts'
-import { QueueModel } from './queue-model.ts'
+import { QueueModel } from './reference/queue-model.ts'
 
 const QUEUE = 'q'
 const FIRST_INSTANT = 1_700_000_000_000_000

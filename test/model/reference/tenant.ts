@@ -1,6 +1,6 @@
-import { defaultLane, type Level, levels } from '../../src/store/names.ts'
-import type { LimitRule } from '../../src/store/settings.ts'
-import type { BucketState } from './bucket-model.ts'
+import { defaultLane, type Level, levels } from '../../../src/store/names.ts'
+import type { LimitRule } from '../../../src/store/settings.ts'
+import type { BucketState } from './bucket.ts'
 
 /** What stands where in the reference model: jobs, lanes, and tenants in line. */
 

@@ -1,4 +1,4 @@
-import type { LimitRule } from '../../src/store/settings.ts'
+import type { LimitRule } from '../../../src/store/settings.ts'
 
 /** A bucket in the reference model: what it has granted, as the one number of the generic cell rate algorithm. */
 

@@ -1,0 +1,154 @@
+import { type Level, levels } from '../../../src/store/names.ts'
+import type { ClaimReply, ClaimRequest } from '../../../src/store/scripts/finish-and-claim.ts'
+import { NEVER } from './bucket.ts'
+import { type Claim, newClaim, overdueIndex } from './claim.ts'
+import { trimOld } from './ending.ts'
+import { finishAll } from './finishing.ts'
+import { byInstant } from './leases.ts'
+import { charge, freshMs, limitsAt, limitsOf, narrowestJitter, noticeServer, openLimits } from './limits.ts'
+import { batchInstant, least } from './open-limit.ts'
+import type { Lease, QueueState } from './queue-state.ts'
+import { DUE_AT_ONCE, dueJobs, fallDue, reap, STALLED_AT_ONCE, settleGivenBack, unparkDue } from './recovery.ts'
+import { newScore, park, settle } from './standing.ts'
+import { takeTurn } from './taking.ts'
+import { claimedTextOf, type Job, type Lane, type Stand } from './tenant.ts'
+import { nextTurn, type Turn } from './turns.ts'
+
+const LOOKS = 64
+
+export function finishAndClaim(queue: QueueState, client: string, request: ClaimRequest, now: number): ClaimReply {
+  queue.begin(now)
+  noticeServer(queue)
+  openLimits(queue)
+  const before = { leases: [...queue.leases], due: dueJobs(queue), since: overdueIndex(queue) }
+  const givenBack: Job[] = []
+  const ended = new Set<string>()
+  const stale = finishAll(queue, client, request.finished, givenBack, ended)
+  const broughtBack = reap(queue, givenBack, ended)
+  fallDue(queue, before.due)
+  unparkDue(queue)
+  settleGivenBack(queue, givenBack)
+
+  const claim = newClaim(queue, request, before.since)
+  const open = queue.paused.queue === 0 ? levels.filter((level) => isServed(queue, request, level)) : []
+  if (request.wanted > 0) for (const level of open) if (!claim.isClosed) claimLevel(queue, claim, level, open)
+  for (const stand of claim.misplaced) stand.indexedSince = stand.since
+  if (claim.jobs.length > 0) {
+    const fence = String(claim.fence)
+    queue.leases.push({ fence, client, until: now + request.leaseMs * 1000, jobs: [...claim.jobs] })
+    queue.leases.sort(byInstant)
+  }
+
+  const isBounded = claim.looks >= LOOKS || broughtBack >= STALLED_AT_ONCE || before.due.length >= DUE_AT_ONCE
+  const isAgain = claim.left > 0 && claim.jobs.length === 0 && isBounded
+  let wait: number | undefined
+  if (request.idleForMs > 0 && claim.left > 0) {
+    const instant = nextInstant(queue, claim, before.leases)
+    if (isBounded && !isAgain) wait = 0
+    else if (instant < NEVER) wait = Math.max(0, instant - now)
+  }
+  trimOld(queue)
+  queue.end()
+  return {
+    word: claim.jobs.length > 0 ? 'claimed' : isAgain ? 'again' : 'idle',
+    stale,
+    waitMs: wait === undefined ? undefined : wait / 1000,
+    holdsAlarm: false,
+    fence: String(claim.fence),
+    freshMs: freshMs(claim.fresh),
+    jobs: claim.jobs.flatMap((job) => [job.key, claimedTextOf(job)]),
+  }
+}
+
+function isServed(queue: QueueState, request: ClaimRequest, level: Level): boolean {
+  return request.levels.split(' ').includes(level) && queue.paused[level] === 0
+}
+
+function claimLevel(queue: QueueState, claim: Claim, level: Level, open: readonly Level[]): void {
+  while (claim.left > 0 && claim.looks < LOOKS && claim.bytesLeft > 0) {
+    const ofQueue = least(limitsAt(queue, 'queue'))
+    if (ofQueue.permits === 0) {
+      claim.isClosed = true
+      claim.waitUntil = batchInstant(limitsAt(queue, 'queue'), claim.left)
+      return
+    }
+    let ofLevel = least(limitsAt(queue, level))
+    if (ofLevel.permits === 0) {
+      claim.waitUntil = Math.min(claim.waitUntil, batchInstant(limitsAt(queue, level), claim.left))
+      return
+    }
+    const turn = nextTurn(queue, claim, level, open)
+    if (!turn) return
+    claim.looks += 1
+    if (turn.level !== level) ofLevel = least(limitsAt(queue, turn.level))
+    if (ofLevel.permits > 0) serve(queue, claim, turn, Math.min(ofQueue.permits, ofLevel.permits))
+  }
+}
+
+function serve(queue: QueueState, claim: Claim, { name, level, isGuarded }: Turn, allowed: number): void {
+  const tenant = queue.tenant(name)
+  const stand = tenant.stands[level]
+  // Parked by its turn on another level of this very claim.
+  if (!stand.present) return
+  const own = limitsOf(queue, tenant)
+  const free = least(own)
+  if (free.permits === 0) {
+    stand.used = 0
+    park(queue, tenant, free.until, free.name)
+    return
+  }
+  const size = queue.values.quantum * tenant.weight * 1000
+  const wanted = Math.min(claim.left, Math.ceil((size - stand.used) / 1000), allowed, free.permits)
+  const { taken, isHeld, served } = takeTurn(queue, claim, tenant, level, wanted)
+  const got = taken.length
+  if (got > 0) {
+    if (claim.fence === 0) claim.fence = queue.nextFence()
+    for (const job of taken) {
+      job.state = 'running'
+      job.standing = level
+      job.fence = String(claim.fence)
+      claim.jobs.push(job)
+    }
+    claim.left -= got
+    charge(queue, tenant, level, got, claim.fence)
+    const jitter = narrowestJitter(queue, tenant, level)
+    if (jitter !== undefined) claim.fresh = Math.min(claim.fresh ?? jitter, jitter)
+    account(queue, stand, level, got)
+  }
+  const isOver = stand.used >= size || (isGuarded && got > 0)
+  if (isOver) {
+    stand.used = Math.max(0, Math.floor(stand.used - size))
+    // Only a lane that has had its turn goes behind the others.
+    const turns = tenant.turns[served?.level ?? level]
+    if (turns.length > 1 && turns[0] === served) turns.push(turns.shift() as Lane)
+  }
+  settle(queue, tenant)
+  if (!stand.present) return
+  const left = least(own)
+  if (isOver || (left.permits === 0 && got > 0)) stand.score = newScore(queue, tenant)
+  if (left.permits === 0) {
+    stand.used = 0
+    park(queue, tenant, left.until, left.name)
+  } else if (!isHeld && (got > 0 || isOver)) {
+    claim.lines[level].push({ name, score: stand.score })
+  }
+}
+
+function account(queue: QueueState, stand: Stand, level: Level, got: number): void {
+  queue.virtual[level] += Math.floor((got * 1e9) / Math.max(queue.weights[level], 1))
+  stand.received += got
+  stand.longestWait = Math.max(stand.longestWait, queue.now - stand.since)
+  stand.since = queue.now
+  stand.used += got * 1000
+}
+
+/** When the next claim can bring anything. Leases are those held before this claim. */
+function nextInstant(queue: QueueState, claim: Claim, leases: readonly Lease[]): number {
+  const later = (instants: readonly number[]): number => Math.min(NEVER, ...instants.filter((at) => at > queue.now))
+  const expiry = later(leases.map(({ until }) => until))
+  if (claim.isClosed) return Math.min(claim.waitUntil, expiry)
+  const parked = later(queue.tenants.flatMap(({ parking }) => (parking && !parking.isLifted ? [parking.until] : [])))
+  // What was postponed by this very claim may be due already.
+  const due = queue.jobs.filter(({ state }) => state === 'delayed').map(({ at }) => at)
+  return Math.min(claim.waitUntil, expiry, parked, ...due)
+}

@@ -1,0 +1,106 @@
+import type { Level } from '../../../src/store/names.ts'
+import type { CancelReply } from '../../../src/store/scripts/cancel-job.ts'
+import type { TenantPatch } from '../../../src/store/scripts/change-tenant.ts'
+import type { LimitChange, LimitScope, SettingsPatch } from '../../../src/store/settings.ts'
+import { NEVER } from './bucket.ts'
+import { compileLimits } from './compiled-limits.ts'
+import type { QueueState } from './queue-state.ts'
+import { readJob } from './reading.ts'
+import { rebase, reweigh, settle, unpark } from './standing.ts'
+import { type Job, noHistory, type Tenant } from './tenant.ts'
+
+/** What operators do. */
+
+export function cancelJob(queue: QueueState, job: Job | undefined, now: number): CancelReply {
+  queue.begin(now)
+  const { state } = readJob(queue, job, now)
+  if (!job || state === 'unknown') return 'unknown'
+  if (state === 'canceled') return 'canceled'
+  if (state === 'running') {
+    job.isCanceling = true
+    return 'canceling'
+  }
+  if (state !== 'waiting' && state !== 'delayed') return 'ended'
+  const tenant = queue.tenant(job.tenant)
+  const wasDelayed = job.state === 'delayed'
+  job.state = 'canceled'
+  // One that waits is met by a claim; until then its mark is for ever.
+  job.at = wasDelayed ? now + queue.values.keep_ids : NEVER
+  const lane = tenant.lane(job.level, job.lane)
+  if (wasDelayed && lane.busy === job) {
+    lane.busy = undefined
+    tenant.joinTurns(lane)
+    settle(queue, tenant)
+  }
+  queue.count('canceled')
+  queue.end()
+  return 'canceled'
+}
+
+export function changeSettings(queue: QueueState, patch: SettingsPatch, now: number): void {
+  queue.begin(now)
+  for (const tenant of queue.tenants) if (tenant.parking?.isLifted) unpark(queue, tenant)
+  for (const { parking } of queue.tenants) if (parking) parking.isLifted = true
+  queue.values = { ...queue.values, ...patch.values }
+  for (const [scope, changes] of Object.entries(patch.limits ?? {}) as [LimitScope, Record<string, LimitChange>][]) {
+    const changed = queue.changedLimits[scope] ?? {}
+    queue.changedLimits[scope] = changed
+    for (const [name, change] of Object.entries(changes)) {
+      if (change.kind === 'declared') delete changed[name]
+      else changed[name] = change
+    }
+  }
+  queue.limits = compileLimits(queue.declared.limits, queue.changedLimits)
+}
+
+export function changeTenant(queue: QueueState, name: string, patch: TenantPatch, now: number): void {
+  queue.begin(now)
+  const tenant = queue.tenant(name)
+  if (patch.weight !== undefined) reweigh(queue, tenant, patch.weight)
+  if (patch.base !== undefined) rebase(tenant, patch.base)
+  if (patch.level !== undefined) tenant.override = patch.level === '' ? undefined : (patch.level as Level)
+  if (patch.limits) {
+    const changes = patch.limits
+    tenant.ownLimits = [
+      ...tenant.ownLimits.filter((rule) => !changes[rule.name]),
+      ...Object.values(changes).filter((rule) => rule.kind !== 'declared'),
+    ].sort((a, b) => (a.name < b.name ? -1 : 1)) as Tenant['ownLimits']
+  }
+  if (patch.paused === true) tenant.pausedAt ??= now
+  if (patch.paused === false) tenant.pausedAt = undefined
+  if (patch.limits || patch.paused !== undefined) unpark(queue, tenant)
+  settle(queue, tenant)
+  queue.end()
+}
+
+export function pauseQueue(queue: QueueState, level: Level | undefined, isPaused: boolean, now: number): void {
+  queue.begin(now)
+  const what = level ?? 'queue'
+  if (isPaused) {
+    if (queue.paused[what] === 0) queue.paused[what] = now
+  } else if (queue.paused[what] > 0) {
+    queue.paused[what] = 0
+    queue.resumed[what] = now
+  }
+}
+
+export function takeDeadLetter(
+  queue: QueueState,
+  job: Job,
+  retries: boolean,
+  now: number,
+): 'retried' | 'discarded' | 'unknown' {
+  queue.begin(now)
+  if (job.state !== 'failed') return 'unknown'
+  if (retries) {
+    job.state = 'delayed'
+    job.at = now
+    job.history = { ...noHistory, reason: 'retry' }
+    queue.tenant(job.tenant).total += 1
+    queue.count('deadLettersRetried')
+    return 'retried'
+  }
+  job.state = 'forgotten'
+  queue.count('deadLettersDiscarded')
+  return 'discarded'
+}

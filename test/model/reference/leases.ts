@@ -1,0 +1,40 @@
+import type { Level } from '../../../src/store/names.ts'
+import type { AdmitReply } from '../../../src/store/scripts/admit-job.ts'
+import { bucketsOver, charge, freshMs, narrowestJitter, noticeServer, openLimits } from './limits.ts'
+import type { Lease, QueueState } from './queue-state.ts'
+
+export function renewLeases(
+  queue: QueueState,
+  client: string,
+  fences: readonly string[],
+  leaseMs: number,
+  now: number,
+): string[] {
+  const lost = fences.filter((fence) => queue.lease(fence)?.client !== client)
+  for (const lease of queue.leases) {
+    if (lease.client === client && fences.includes(lease.fence)) lease.until = now + leaseMs * 1000
+  }
+  queue.leases.sort(byInstant)
+  return lost
+}
+
+export function admitJob(queue: QueueState, fence: string, jobKey: string, standing: Level, now: number): AdmitReply {
+  queue.begin(now)
+  const job = queue.lease(fence)?.jobs.find(({ key }) => key === jobKey)
+  if (!job) return { word: 'stale' }
+  noticeServer(queue)
+  openLimits(queue)
+  const tenant = queue.tenant(job.tenant)
+  const closed = bucketsOver(queue, tenant, standing).filter(({ bucket }) => bucket.available() === 0)
+  if (closed.length > 0) {
+    const latest = Math.max(now + 1, ...closed.map(({ bucket }) => bucket.instant(1)))
+    return { word: 'wait', waitMs: (latest - now) / 1000 }
+  }
+  charge(queue, tenant, standing, 1, queue.nextFence())
+  return { word: 'admitted', freshMs: freshMs(narrowestJitter(queue, tenant, standing)) }
+}
+
+/** As the set of leases has them. */
+export function byInstant(a: Lease, b: Lease): number {
+  return a.until - b.until || (`${a.fence}:${a.client}` < `${b.fence}:${b.client}` ? -1 : 1)
+}

@@ -1,0 +1,42 @@
+import type { LimitRule, LimitScope } from '../../../src/store/settings.ts'
+import { type BucketRule, NEVER, type OpenBucket } from './bucket.ts'
+
+/** A limit as one script sees it. */
+export type OpenLimit =
+  | { readonly bucket: OpenBucket; readonly scope: LimitScope; readonly rule: BucketRule; save(): void }
+  | { readonly bucket: undefined; readonly rule: LimitRule & { kind: 'concurrency' }; running(): number }
+
+export function permitsOf(limit: OpenLimit): number {
+  return limit.bucket ? limit.bucket.available() : Math.max(0, limit.rule.max - limit.running())
+}
+
+/** What all of them can grant; when that is nothing, the latest instant named and who names it. */
+export function least(limits: readonly OpenLimit[]): { permits: number; until: number; name: string } {
+  let permits = Number.POSITIVE_INFINITY
+  let until = 0
+  let name = ''
+  for (const limit of limits) {
+    const own = permitsOf(limit)
+    permits = Math.min(permits, own)
+    if (own > 0) continue
+    const instant = limit.bucket ? limit.bucket.instant(1) : NEVER
+    if (instant <= until) continue
+    until = instant
+    name = limit.rule.name
+  }
+  return { permits, until, name }
+}
+
+/** When half a burst can be granted at once: asking for every single permit would cost a request each. */
+export function batchInstant(limits: readonly OpenLimit[], wanted: number): number {
+  let latest = 0
+  for (const limit of limits) {
+    if (!limit.bucket) {
+      if (permitsOf(limit) === 0) return NEVER
+      continue
+    }
+    const permits = Math.max(1, Math.min(wanted, Math.floor(limit.bucket.rule.burst / 2)))
+    latest = Math.max(latest, limit.bucket.instant(permits))
+  }
+  return latest
+}

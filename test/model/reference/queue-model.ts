@@ -1,0 +1,83 @@
+import type { Level } from '../../../src/store/names.ts'
+import type { AdmitReply } from '../../../src/store/scripts/admit-job.ts'
+import type { CancelReply } from '../../../src/store/scripts/cancel-job.ts'
+import type { TenantPatch } from '../../../src/store/scripts/change-tenant.ts'
+import type { ClaimReply, ClaimRequest } from '../../../src/store/scripts/finish-and-claim.ts'
+import type { QueueCounts } from '../../../src/store/scripts/read-counts.ts'
+import type { LimitRow } from '../../../src/store/scripts/read-limits.ts'
+import type { FoundTenant } from '../../../src/store/scripts/read-tenant.ts'
+import type { SubmitLine, SubmitReply } from '../../../src/store/scripts/submit-jobs.ts'
+import type { SettingsPatch } from '../../../src/store/settings.ts'
+import { finishAndClaim } from './claiming.ts'
+import { cancelJob, changeSettings, changeTenant, pauseQueue, takeDeadLetter } from './control.ts'
+import { admitJob, renewLeases } from './leases.ts'
+import { QueueState } from './queue-state.ts'
+import { countsOf, deadLetters, type JobAnswer, limitRows, readJob, readTenant } from './reading.ts'
+import { addressed, submit } from './submitting.ts'
+import type { Job } from './tenant.ts'
+
+/**
+ * The queue as the specification has it, told what time it is. It answers what the scripts must answer. Who is woken,
+ * and who holds the alarm, is not part of it.
+ */
+export class QueueModel extends QueueState {
+  submit(lines: readonly SubmitLine[], now: number): SubmitReply {
+    return submit(this, lines, now)
+  }
+
+  addressed(job: Job, now: number): Job | undefined {
+    return addressed(this, job, now)
+  }
+
+  claim(client: string, request: ClaimRequest, now: number): ClaimReply {
+    return finishAndClaim(this, client, request, now)
+  }
+
+  renew(client: string, fences: readonly string[], leaseMs: number, now: number): string[] {
+    return renewLeases(this, client, fences, leaseMs, now)
+  }
+
+  admit(fence: string, jobKey: string, standing: Level, now: number): AdmitReply {
+    return admitJob(this, fence, jobKey, standing, now)
+  }
+
+  cancel(job: Job | undefined, now: number): CancelReply {
+    return cancelJob(this, job, now)
+  }
+
+  changeSettings(patch: SettingsPatch, now: number): void {
+    changeSettings(this, patch, now)
+  }
+
+  changeTenant(name: string, patch: TenantPatch, now: number): void {
+    changeTenant(this, name, patch, now)
+  }
+
+  pauseQueue(level: Level | undefined, isPaused: boolean, now: number): void {
+    pauseQueue(this, level, isPaused, now)
+  }
+
+  takeDeadLetter(job: Job, retries: boolean, now: number): 'retried' | 'discarded' | 'unknown' {
+    return takeDeadLetter(this, job, retries, now)
+  }
+
+  counts(): QueueCounts {
+    return countsOf(this)
+  }
+
+  readJob(job: Job | undefined, now: number): JobAnswer {
+    return readJob(this, job, now)
+  }
+
+  deadLetters(): Job[] {
+    return deadLetters(this)
+  }
+
+  limitRows(name: string, now: number): { activeTenants: number; rows: LimitRow[] } {
+    return limitRows(this, name, now)
+  }
+
+  readTenant(name: string): FoundTenant {
+    return readTenant(this, name)
+  }
+}

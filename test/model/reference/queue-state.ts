@@ -1,0 +1,120 @@
+import type { Level } from '../../../src/store/names.ts'
+import type { DeclaredSettings, LimitRule, LimitScope, SettingValues } from '../../../src/store/settings.ts'
+import type { BucketState, JitterState } from './bucket.ts'
+import { type ChangedLimits, compileLimits } from './compiled-limits.ts'
+import type { OpenLimit } from './open-limit.ts'
+import { isDefaultLane, type Job, remaining, Tenant } from './tenant.ts'
+
+export interface Lease {
+  readonly fence: string
+  readonly client: string
+  until: number
+  readonly jobs: Job[]
+}
+
+/** What lasts only as long as one script. */
+interface Script {
+  readonly opened: Map<string, OpenLimit>
+  readonly openedJitters: Map<string, JitterState>
+  marksAdded: number
+  lettersAdded: number
+}
+
+function newScript(): Script {
+  return { opened: new Map(), openedJitters: new Map(), marksAdded: 0, lettersAdded: 0 }
+}
+
+/** Everything there is in the queue: plain arrays, every question answered by looking at all of them. */
+export class QueueState {
+  now = 0
+  server = 'server-1'
+  clock = 0
+  fence = 0
+  turns = 0
+  restarts = { count: 0, lastAt: 0 }
+  /** The server that granted last. */
+  knownServer = 'server-1'
+  readonly paused: Record<Level | 'queue', number> = { queue: 0, high: 0, normal: 0, low: 0 }
+  readonly resumed: Record<Level | 'queue', number> = { queue: 0, high: 0, normal: 0, low: 0 }
+  readonly virtual: Record<Level, number> = { high: 0, normal: 0, low: 0 }
+  readonly weights: Record<Level, number> = { high: 0, normal: 0, low: 0 }
+  readonly tenants: Tenant[] = []
+  readonly jobs: Job[] = []
+  leases: Lease[] = []
+  readonly buckets = new Map<string, BucketState>()
+  readonly jitters = new Map<string, JitterState>()
+  readonly ids = new Map<string, { period: number; job: Job }>()
+  readonly counted: Record<string, number> = {}
+  readonly declared: DeclaredSettings
+  readonly changedLimits: ChangedLimits = {}
+  values: SettingValues
+  limits: Record<LimitScope, LimitRule[]>
+  /** What the script under way has opened and added. */
+  script = newScript()
+
+  constructor(declared: DeclaredSettings, now: number) {
+    this.declared = declared
+    this.values = declared.values
+    this.limits = compileLimits(declared.limits, {})
+    this.now = now
+  }
+
+  tenant(name: string): Tenant {
+    const found = this.tenants.find((tenant) => tenant.name === name)
+    if (found) return found
+    const tenant = new Tenant(name)
+    this.tenants.push(tenant)
+    return tenant
+  }
+
+  jobsOf(name: string, state: Job['state']): Job[] {
+    return this.jobs.filter((job) => job.tenant === name && job.state === state)
+  }
+
+  lease(fence: string): Lease | undefined {
+    return this.leases.find((lease) => lease.fence === fence)
+  }
+
+  /** Nothing waits and nothing is to come. What runs is counted apart. */
+  isIdle({ name, lanes }: Tenant): boolean {
+    const isNext = (job: Job): boolean => job.tenant === name && (job.state === 'waiting' || job.state === 'delayed')
+    return !this.jobs.some(isNext) && lanes.every((lane) => remaining(lane) === 0)
+  }
+
+  pendingOf({ name }: Tenant): number {
+    const isPending = ({ state }: Job): boolean => state === 'waiting' || state === 'delayed' || state === 'running'
+    return this.jobs.filter((job) => job.tenant === name && isPending(job)).length
+  }
+
+  count(name: string, amount = 1): void {
+    this.counted[name] = (this.counted[name] ?? 0) + amount
+  }
+
+  /** Never goes back, and never says the same twice. */
+  tick(): number {
+    this.clock = Math.max(this.clock + 1, this.now)
+    return this.clock
+  }
+
+  nextFence(): number {
+    this.fence = Math.max(this.fence + 1, this.now)
+    return this.fence
+  }
+
+  /** Limits are opened at the first question a script asks of them. */
+  begin(now: number): void {
+    this.now = now
+    this.script = newScript()
+  }
+
+  /** An empty named lane is forgotten, and its numbers are never given again. */
+  end(): void {
+    for (const tenant of this.tenants) {
+      for (const lane of [...tenant.lanes]) {
+        if (isDefaultLane(lane) || remaining(lane) > 0 || lane.busy) continue
+        this.clock = Math.max(this.clock, lane.next ?? 0)
+        tenant.lanes.splice(tenant.lanes.indexOf(lane), 1)
+      }
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import { bury, endCanceled, endInLane, noLongerRuns, postpone } from './ending.ts'
+import type { QueueState } from './queue-state.ts'
+import { settle, unpark } from './standing.ts'
+import { type History, type Job, noHistory, type Tenant } from './tenant.ts'
+
+/** What is due: jobs whose lease ran out, delayed jobs, and parked tenants. */
+
+export const DUE_AT_ONCE = 64
+export const STALLED_AT_ONCE = 256
+
+export function reap(queue: QueueState, givenBack: Job[], ended: ReadonlySet<string>): number {
+  let broughtBack = 0
+  const expired = queue.leases.filter(({ until }) => until <= queue.now).slice(0, DUE_AT_ONCE)
+  for (const lease of expired) {
+    if (broughtBack >= STALLED_AT_ONCE) break
+    if (ended.has(lease.fence)) continue
+    for (const job of lease.jobs) {
+      const tenant = queue.tenant(job.tenant)
+      const { isCanceling } = job
+      noLongerRuns(queue, tenant, job)
+      if (isCanceling) endCanceled(queue, tenant, job)
+      else stall(queue, tenant, job, givenBack)
+      broughtBack += 1
+    }
+    queue.leases.splice(queue.leases.indexOf(lease), 1)
+  }
+  return broughtBack
+}
+
+function stall(queue: QueueState, tenant: Tenant, job: Job, givenBack: Job[]): void {
+  const history: History = { ...(job.history ?? noHistory), reason: 'stall' }
+  history.stalls += 1
+  job.history = history
+  queue.count('stalled')
+  if (history.stalls > queue.values.max_stalls) {
+    bury(queue, job, 'stalled')
+    endInLane(queue, tenant, job)
+  } else if (history.stalls === 1) {
+    job.state = 'waiting'
+    givenBack.push(job)
+  } else {
+    postpone(job, queue.now + (2 ** (history.stalls - 1) - 1) * 1_000_000)
+  }
+}
+
+export function dueJobs(queue: QueueState): Job[] {
+  return queue.jobs
+    .filter((job) => job.state === 'delayed' && job.at <= queue.now)
+    .sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
+    .slice(0, DUE_AT_ONCE)
+}
+
+export function fallDue(queue: QueueState, jobs: readonly Job[]): void {
+  for (const job of jobs) {
+    const tenant = queue.tenant(job.tenant)
+    const lane = tenant.lane(job.level, job.lane)
+    job.state = 'waiting'
+    if (lane.busy === job) lane.busy = undefined
+    lane.front.push(job)
+    tenant.joinTurns(lane)
+    settle(queue, tenant)
+  }
+}
+
+export function unparkDue(queue: QueueState): void {
+  const parked = queue.tenants
+    .filter(({ parking }) => parking)
+    .map((tenant) => ({ tenant, parking: tenant.parking as NonNullable<Tenant['parking']> }))
+    .sort((a, b) => a.parking.until - b.parking.until || (a.tenant.name < b.tenant.name ? -1 : 1))
+  const lifted = parked.filter(({ parking }) => parking.isLifted).slice(0, DUE_AT_ONCE)
+  const due = parked.filter(({ parking }) => !parking.isLifted && parking.until <= queue.now).slice(0, DUE_AT_ONCE)
+  for (const { tenant } of [...lifted, ...due]) unpark(queue, tenant)
+}
+
+/** They keep their order at the front of their lanes. */
+export function settleGivenBack(queue: QueueState, jobs: Job[]): void {
+  jobs.sort((a, b) => Number(b.sequence) - Number(a.sequence) || (a.key > b.key ? -1 : 1))
+  for (const job of jobs) {
+    const tenant = queue.tenant(job.tenant)
+    const lane = tenant.lane(job.level, job.lane)
+    if (lane.busy === job) lane.busy = undefined
+    lane.front.unshift(job)
+    tenant.joinTurns(lane)
+    settle(queue, tenant)
+  }
+}

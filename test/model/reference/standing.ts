@@ -1,0 +1,88 @@
+import { type Level, levels } from '../../../src/store/names.ts'
+import type { QueueState } from './queue-state.ts'
+import type { Stand, Tenant } from './tenant.ts'
+
+/** Where a tenant stands: in line, parked, paused, or with nothing to do. */
+
+export function newScore(queue: QueueState, tenant: Tenant): number {
+  const { alpha, max_progress: most } = queue.values
+  let progress = 0
+  if (alpha !== 0) {
+    const left = queue.pendingOf(tenant)
+    progress = (alpha * 1000 * Math.max(0, tenant.total - left)) / Math.max(1, left)
+    progress = Math.floor(Math.max(-most, Math.min(most, progress)))
+  }
+  return queue.tick() + tenant.base * 1000 + progress
+}
+
+export function settle(queue: QueueState, tenant: Tenant): void {
+  for (const level of levels) {
+    const stand = tenant.stands[level]
+    const hasWork = tenant.hasWork(level)
+    if (tenant.isFree && hasWork) {
+      if (!stand.present) enter(queue, tenant, stand, level)
+      continue
+    }
+    if (stand.present) {
+      if (hasWork) stand.kept = stand.score
+      leave(queue, tenant, stand, level)
+    }
+    if (!hasWork) {
+      stand.used = 0
+      stand.kept = undefined
+    }
+  }
+}
+
+function enter(queue: QueueState, tenant: Tenant, stand: Stand, level: Level): void {
+  stand.present = true
+  stand.score = stand.kept ?? newScore(queue, tenant)
+  stand.kept = undefined
+  stand.since = queue.now
+  stand.indexedSince = queue.now
+  stand.virtual = queue.virtual[level]
+  queue.weights[level] += tenant.share
+}
+
+function leave(queue: QueueState, tenant: Tenant, stand: Stand, level: Level): void {
+  stand.present = false
+  queue.weights[level] = Math.max(0, queue.weights[level] - tenant.share)
+  bookEntitlement(queue, tenant, stand, level)
+}
+
+function bookEntitlement(queue: QueueState, tenant: Tenant, stand: Stand, level: Level): void {
+  stand.entitled += Math.floor(tenant.weight * (queue.virtual[level] - stand.virtual))
+  stand.virtual = queue.virtual[level]
+}
+
+export function park(queue: QueueState, tenant: Tenant, until: number, limit: string): void {
+  tenant.parking = { limit, until, isLifted: false }
+  settle(queue, tenant)
+  queue.count('parked')
+}
+
+export function unpark(queue: QueueState, tenant: Tenant): void {
+  if (!tenant.parking) return
+  tenant.parking = undefined
+  settle(queue, tenant)
+}
+
+export function rebase(tenant: Tenant, base: number): void {
+  const difference = (base - tenant.base) * 1000
+  for (const level of levels) {
+    const stand = tenant.stands[level]
+    if (stand.present) stand.score += difference
+    else if (stand.kept !== undefined) stand.kept += difference
+  }
+  tenant.base = base
+}
+
+export function reweigh(queue: QueueState, tenant: Tenant, weight: number): void {
+  const present = levels.filter((level) => tenant.stands[level].present)
+  for (const level of present) {
+    bookEntitlement(queue, tenant, tenant.stands[level], level)
+    queue.weights[level] -= tenant.share
+  }
+  tenant.weight = weight
+  for (const level of present) queue.weights[level] += tenant.share
+}

@@ -1,0 +1,107 @@
+import type { Level } from '../../../src/store/names.ts'
+import { entriesPerJob, type SubmitLine, type SubmitReply } from '../../../src/store/scripts/submit-jobs.ts'
+import type { QueueState } from './queue-state.ts'
+import { rebase, settle } from './standing.ts'
+import type { Job, Tenant } from './tenant.ts'
+
+export function submit(queue: QueueState, lines: readonly SubmitLine[], now: number): SubmitReply {
+  queue.begin(now)
+  let accepted = 0
+  let duplicates = 0
+  const firsts: string[] = []
+  const full: { line: number; dealtWith: number }[] = []
+  lines.forEach((line, index) => {
+    const tenant = queue.tenant(line.tenant)
+    if (line.basePriority !== undefined) rebase(tenant, line.basePriority)
+    const width = entriesPerJob[line.kind]
+    const count = line.entries.length / width
+    let first: string | undefined
+    let dealtWith = 0
+    for (; dealtWith < count; dealtWith++) {
+      const entry = line.entries.slice(dealtWith * width, (dealtWith + 1) * width)
+      const text = entry.at(-1) as string
+      const digest = (line.kind === 'named' ? entry[0] : line.kind === 'later' ? entry[1] : '') as string
+      if (digest !== '' && knownId(queue, digest)) {
+        duplicates += 1
+        continue
+      }
+      if (roomOf(queue, tenant) === 0) break
+      const job = newJob(queue, tenant, line, digest, text)
+      if (line.kind === 'later') {
+        const instant = entry[0] as string
+        job.state = 'delayed'
+        job.at = (instant.startsWith('+') ? now : 0) + Number(instant.slice(1))
+      }
+      first ??= job.sequence
+      accepted += 1
+    }
+    firsts.push(first ?? '0')
+    if (dealtWith < count) full.push({ line: index, dealtWith })
+    settle(queue, tenant)
+  })
+  queue.count('submitted', accepted)
+  queue.end()
+  return { accepted, duplicates, firsts, full }
+}
+
+function newJob(queue: QueueState, tenant: Tenant, line: SubmitLine, digest: string, text: string): Job {
+  const level = line.level as Level
+  const isLater = line.kind === 'later'
+  const lane = tenant.lane(level, line.lane)
+  let sequence: string
+  if (isLater) sequence = `0${queue.tick()}`
+  else {
+    lane.next ??= queue.tick()
+    sequence = String(lane.next)
+    lane.next += 1
+  }
+  const job: Job = {
+    key: `${level}:${line.lane}:${sequence}:${tenant.name}`,
+    level,
+    lane: line.lane,
+    tenant: tenant.name,
+    sequence,
+    digest,
+    rest: text.slice(1),
+    history: undefined,
+    state: 'waiting',
+    at: 0,
+    reason: '',
+    isCanceling: false,
+    fence: '',
+    standing: level,
+  }
+  if (queue.pendingOf(tenant) === 0) tenant.total = 0
+  tenant.total += 1
+  queue.jobs.push(job)
+  if (digest !== '') queue.ids.set(digest, { period: periodOf(queue), job })
+  if (!isLater) {
+    lane.list.push(job)
+    tenant.joinTurns(lane)
+  }
+  return job
+}
+
+function roomOf(queue: QueueState, tenant: Tenant): number {
+  const isPending = (job: Job): boolean => job.state === 'waiting' || job.state === 'delayed'
+  const pending = queue.jobs.filter(isPending)
+  const { max_pending: ofQueue, max_pending_tenant: ofTenant } = queue.values
+  const left = ofQueue > 0 ? ofQueue - pending.length : Number.POSITIVE_INFINITY
+  const own = pending.filter((job) => job.tenant === tenant.name).length
+  return Math.max(0, Math.min(left, ofTenant > 0 ? ofTenant - own : Number.POSITIVE_INFINITY))
+}
+
+/** Whom a caller means who names the job as it was submitted: an id may have been forgotten, and given again. */
+export function addressed(queue: QueueState, job: Job, now: number): Job | undefined {
+  queue.now = now
+  return job.digest === '' ? job : knownId(queue, job.digest)
+}
+
+function knownId(queue: QueueState, digest: string): Job | undefined {
+  const found = queue.ids.get(digest)
+  return found && periodOf(queue) - found.period <= 1 ? found.job : undefined
+}
+
+function periodOf(queue: QueueState): number {
+  return Math.floor(queue.now / (queue.values.keep_ids / 2))
+}

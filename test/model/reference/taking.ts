@@ -1,0 +1,72 @@
+import { type Level, levels } from '../../../src/store/names.ts'
+import type { Claim } from './claim.ts'
+import { keepMark } from './ending.ts'
+import type { QueueState } from './queue-state.ts'
+import { isOrdered, isSuspect, type Job, type Lane, remaining, type Tenant, textOf } from './tenant.ts'
+
+/** From as many lanes as it needs; with an override, of all levels. */
+export function takeTurn(
+  queue: QueueState,
+  claim: Claim,
+  tenant: Tenant,
+  standing: Level,
+  wanted: number,
+): { taken: Job[]; isHeld: boolean; served: Lane | undefined } {
+  const taken: Job[] = []
+  let isHeld = false
+  let served: Lane | undefined
+  for (const level of tenant.override === undefined ? [standing] : levels) {
+    if (taken.length >= wanted || tenant.turns[level].length === 0) continue
+    const line = takeLine(queue, claim, tenant, level, wanted, taken)
+    isHeld ||= line.isHeld
+    served = line.served
+  }
+  return { taken, isHeld, served }
+}
+
+function takeLine(
+  queue: QueueState,
+  claim: Claim,
+  tenant: Tenant,
+  level: Level,
+  wanted: number,
+  taken: Job[],
+): { isHeld: boolean; served: Lane | undefined } {
+  const turns = tenant.turns[level]
+  let served: Lane | undefined
+  while (taken.length < wanted && turns[0]) {
+    const lane = turns[0]
+    const most = isOrdered(lane.token) ? taken.length + 1 : wanted
+    const before = taken.length
+    const isHeld = takeJobs(queue, claim, lane.front, most, taken)
+    // What never ran may pass one that is held back, but not where order is promised.
+    if (!isHeld || !isOrdered(lane.token)) takeJobs(queue, claim, lane.list, most, taken)
+    if (taken.length > before) served = lane
+    if (isOrdered(lane.token) && taken.length > before) {
+      lane.busy = taken[before]
+      turns.shift()
+    } else if (remaining(lane) === 0) {
+      turns.shift()
+    } else if (isHeld || claim.bytesLeft <= 0) {
+      return { isHeld: true, served }
+    }
+  }
+  return { isHeld: false, served }
+}
+
+/** Answers whether the first that is left is held back: one suspect at a time. */
+function takeJobs(queue: QueueState, claim: Claim, line: Job[], most: number, taken: Job[]): boolean {
+  while (taken.length < most && line[0] && claim.bytesLeft > 0) {
+    const job = line[0]
+    if (isSuspect(job) && claim.hasSuspect) return true
+    line.shift()
+    if (job.state === 'canceled') {
+      keepMark(queue, job)
+      continue
+    }
+    claim.hasSuspect ||= isSuspect(job)
+    claim.bytesLeft -= textOf(job).length
+    taken.push(job)
+  }
+  return false
+}
