@@ -19,7 +19,7 @@ import { type ScriptCall, ScriptMonitor } from './script-monitor.ts'
 export type KeyChange = string | string[] | Record<string, string | number | boolean | null> | null
 
 /** The instant at which a script test starts, in µs: small, so that expected values can be read. */
-export const START = 1_000_000_000
+const START = 1_000_000_000
 
 const QUEUE = 'q'
 const PREFIX = 'test'

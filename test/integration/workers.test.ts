@@ -219,6 +219,42 @@ describe('a lease', () => {
     expect(await lost.promise).toMatchObject({ code: 'SLUICE_LEASE_LOST', jobId: id })
   })
 
+  it('that is lost to a new run in the same process leaves the old run its hand, until it ends', async () => {
+    const queue = engine.queue()
+    await queue.submit({ type: 'T', payload: 'x' })
+    const releases: (() => void)[] = []
+    let running = 0
+    let most = 0
+    queue.process(
+      'T',
+      async () => {
+        running += 1
+        most = Math.max(most, running)
+        await new Promise<void>((resolve) => releases.push(resolve))
+        running -= 1
+      },
+      { concurrency: 2 },
+    )
+    await until(() => releases.length === 1)
+
+    // The lease has run out, and the next claim takes the job back: the pool's own, woken by another job.
+    const client = engine.server.client()
+    const [lease = ''] = await client.zrange(`${engine.prefix}:{q}:q:leases`, 0, 0)
+    await client.zadd(`${engine.prefix}:{q}:q:leases`, 'XX', 1, lease)
+    await queue.submit({ type: 'T', payload: 'y' })
+    await until(() => releases.length === 2)
+    releases[0]?.()
+    await until(async () => releases.length === 3)
+    await queue.submit({ type: 'T', jobs: payloads(5) })
+    await pause(100)
+
+    expect(most).toBe(2)
+    await until(async () => {
+      for (const release of releases) release()
+      return (await queue.counts()).succeeded === 7
+    })
+  })
+
   it('that runs out again and again makes the job a dead letter', async () => {
     const queue = engine.queue({ maxStalls: 1 })
     const { id } = await queue.submit({ type: 'T' })
