@@ -189,13 +189,15 @@ end
 local function put_back_in_line(q)
   for _, tenant in ipairs(q.tenants and q.tenants.list or NONE) do
     for standing, at in pairs(tenant.at) do
-      if at.present and not at.was_present then
+      if at.present and not at.was_present and not at.is_in_line then
+        at.is_in_line = true
         turns.insert(q, standing, tenant)
       end
     end
   end
 end
 
+-- Goes on where it stopped when it is run again, with whom came back meanwhile.
 function claiming.run(q, levels)
   put_back_in_line(q)
   for _, level in ipairs(levels) do

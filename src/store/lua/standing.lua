@@ -74,6 +74,7 @@ function standing.unpark(q, tenant)
   if not tenant.fields.parked then
     return
   end
+  tenant.parked_before = tenant.parked_before or tenant.fields.parked
   tenants.set(tenant, "parked", nil)
   tenant.parked_until = nil
   tenant.was_parked = true

@@ -278,15 +278,20 @@ function tenants.save(q)
   for i = 1, 3 do
     out[LEVELS[i]] = { ready = {}, since = {}, gone = {} }
   end
-  local parked, unparked = {}, {}
+  local parked, unparked, lifted = {}, {}, {}
   for _, tenant in ipairs(q.tenants.list) do
-    -- Unparked and parked again in one script: it must still leave the tenants that wait to be unparked.
-    if tenant.was_parked then
-      unparked[#unparked + 1] = tenant.name
-    end
     if tenant.parked_until then
       parked[#parked + 1] = string.format("%d", tenant.parked_until)
       parked[#parked + 1] = tenant.name
+      if tenant.parked_before == tenant.fields.parked then
+        tenant.changes.parked = nil
+      end
+    elseif tenant.was_parked then
+      unparked[#unparked + 1] = tenant.name
+    end
+    -- Whether it is parked again or not, it waits among the unparking no longer.
+    if tenant.was_parked then
+      lifted[#lifted + 1] = tenant.name
     end
     write(q, tenant, out)
   end
@@ -305,7 +310,9 @@ function tenants.save(q)
   end
   if #unparked > 0 then
     redis.call("ZREM", q.keys.parked, unpack(unparked))
-    redis.call("ZREM", q.keys.unparking, unpack(unparked))
+  end
+  if #lifted > 0 then
+    redis.call("ZREM", q.keys.unparking, unpack(lifted))
   end
   if #parked > 0 then
     redis.call("ZADD", q.keys.parked, unpack(parked))

@@ -48,7 +48,7 @@ local finished, finished_from = ARGV, 11 -- list: how many claims had successes;
 -- and how many. Then for every other job: fence, job, level it stood on, outcome, µs, text.
 
 local DUE_AT_ONCE = 64 -- parked tenants, delayed jobs and leases brought back in one claim
-local LEAST_TENANTS_DUE = 8 -- parked tenants brought back, however few hands are free
+local DUE_IN_STEPS = 8 -- parked tenants brought back before the claim goes on
 local FRESH_SHARE = 0.6 -- of the jitter: the age at which a grant is stale
 
 local now = time.now(now_given)
@@ -95,18 +95,9 @@ if #due > 0 then
   recovery.fall_due(q, due)
   is_bounded = is_bounded or #due == DUE_AT_ONCE
 end
--- Not many more tenants than there are hands: one that is unparked and served by the same script is read only once.
-local tenants_due = math.max(LEAST_TENANTS_DUE, math.min(DUE_AT_ONCE, math.ceil(wanted / 2)))
-for _, key in ipairs({ unparking_key, parked_key }) do
-  local up_to = key == parked_key and now or "+inf"
-  local names = redis.call("ZRANGEBYSCORE", key, "-inf", up_to, "LIMIT", 0, tenants_due)
-  if #names > 0 then
-    local standing = require "standing"
-    for _, name in ipairs(names) do
-      standing.unpark(q, tenants.load(q, name))
-    end
-    is_bounded = is_bounded or #names == tenants_due
-  end
+for _, name in ipairs(redis.call("ZRANGE", unparking_key, 0, DUE_AT_ONCE - 1)) do
+  local standing = require "standing"
+  standing.unpark(q, tenants.load(q, name))
 end
 if q.moves then
   local moves = require "moves"
@@ -123,9 +114,21 @@ if q.paused == 0 then
     end
   end
 end
-if wanted > 0 and #levels > 0 then
-  claiming.run(q, levels)
-end
+-- Parked tenants that are due come back a few at a time, as hands are free for them: one that is unparked and served by
+-- the same script is read and written once.
+local unparked, came = 0
+repeat
+  came = redis.call("ZRANGEBYSCORE", parked_key, "-inf", now, "LIMIT", unparked, DUE_IN_STEPS)
+  unparked = unparked + #came
+  for _, name in ipairs(came) do
+    local standing = require "standing"
+    standing.unpark(q, tenants.load(q, name))
+  end
+  if #levels > 0 then
+    claiming.run(q, levels)
+  end
+until #came < DUE_IN_STEPS or claim.left == 0 or claim.is_closed or unparked >= DUE_AT_ONCE
+is_bounded = is_bounded or unparked >= DUE_AT_ONCE
 
 -- 3. When to come again, and who else should.
 
