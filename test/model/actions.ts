@@ -11,7 +11,11 @@ const SECOND = 1_000_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
-const tenant = fc.constantFrom('a', 'b', 'c', 'd')
+/** Now and then one of many, so that there are more than a script looks at at once. */
+const tenant = fc.oneof(
+  { weight: 5, arbitrary: fc.constantFrom('a', 'b', 'c', 'd') },
+  { weight: 1, arbitrary: fc.nat(15).map((n) => `t${n}`) },
+)
 const level = fc.constantFrom<Level>('high', 'normal', 'low')
 const lane = fc.constantFrom('default', 'default', 'm', 'n', '!o', '!p')
 const client = fc.nat(2)

@@ -8,8 +8,8 @@ import { byInstant } from './leases.ts'
 import { charge, freshMs, limitsAt, limitsOf, narrowestJitter, noticeServer, openLimits } from './limits.ts'
 import { batchInstant, least } from './open-limit.ts'
 import type { Lease, QueueState } from './queue-state.ts'
-import { DUE_AT_ONCE, dueJobs, fallDue, reap, STALLED_AT_ONCE, settleGivenBack, unparkDue } from './recovery.ts'
-import { newScore, park, settle } from './standing.ts'
+import { DUE_AT_ONCE, dueJobs, dueTenants, fallDue, reap, STALLED_AT_ONCE, settleGivenBack } from './recovery.ts'
+import { newScore, park, settle, unpark } from './standing.ts'
 import { takeTurn } from './taking.ts'
 import { claimedTextOf, type Job, type Lane, type Stand } from './tenant.ts'
 import { nextTurn, type Turn } from './turns.ts'
@@ -20,13 +20,14 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
   queue.begin(now)
   noticeServer(queue)
   openLimits(queue)
-  const before = { leases: [...queue.leases], due: dueJobs(queue), since: overdueIndex(queue) }
+  const before = { leases: [...queue.leases], jobs: dueJobs(queue), since: overdueIndex(queue) }
+  const due = dueTenants(queue, request.wanted)
   const givenBack: Job[] = []
   const ended = new Set<string>()
   const stale = finishAll(queue, client, request.finished, givenBack, ended)
   const broughtBack = reap(queue, givenBack, ended)
-  fallDue(queue, before.due)
-  unparkDue(queue)
+  fallDue(queue, before.jobs)
+  for (const tenant of due.tenants) unpark(queue, tenant)
   settleGivenBack(queue, givenBack)
 
   const claim = newClaim(queue, request, before.since)
@@ -39,7 +40,8 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
     queue.leases.sort(byInstant)
   }
 
-  const isBounded = claim.looks >= LOOKS || broughtBack >= STALLED_AT_ONCE || before.due.length >= DUE_AT_ONCE
+  const areBounded = broughtBack >= STALLED_AT_ONCE || before.jobs.length >= DUE_AT_ONCE || due.areBounded
+  const isBounded = claim.looks >= LOOKS || areBounded
   const isAgain = claim.left > 0 && claim.jobs.length === 0 && isBounded
   let wait: number | undefined
   if (request.idleForMs > 0 && claim.left > 0) {

@@ -1,0 +1,216 @@
+/**
+ * How much the reference model sees: breaks the built Lua in one line at a time and reports which of the broken queues
+ * still answer as the model does. Not part of `npm test`: `npx tsx test/model/mutants.ts [part of a name]`.
+ */
+import { createHash } from 'node:crypto'
+import * as built from '../../src/store/scripts.generated.ts'
+import { RandomRuns } from './random-runs.ts'
+import failedBefore from './seeds.json' with { type: 'json' }
+import type { Action } from './steps.ts'
+
+const SECONDS = Number(process.env.SLUICE_MUTANT_SECONDS ?? 30)
+const LONGEST_RUN = 100
+const SEED = 1
+
+/** `line` as it stands in a Lua file, without its indentation. */
+interface Mutant {
+  readonly what: string
+  readonly line: string
+  readonly becomes: string
+}
+
+const mutants: readonly Mutant[] = [
+  {
+    what: 'a zombie may finish what is no longer its own',
+    line: 'local is_whole = redis.call("HLEN", ended.claim_key) == untold',
+    becomes: 'local is_whole = true',
+  },
+  {
+    what: 'a repeated request is done again',
+    line: 'if tonumber(number) ~= request then',
+    becomes: 'if true then',
+  },
+  {
+    what: 'permits come back whoever was granted last',
+    line: 'if state.fence == fence then',
+    becomes: 'if true then',
+  },
+  {
+    what: 'a bucket grants one more',
+    line: 'return max(0, floor(state.rule.burst - (max(state.tat, now) - now) / state.interval))',
+    becomes: 'return max(0, floor(state.rule.burst + 1 - (max(state.tat, now) - now) / state.interval))',
+  },
+  {
+    what: 'a bucket may save up permits without end',
+    line: 'state.tat = max(state.tat, state.now) + permits * state.interval',
+    becomes: 'state.tat = state.tat + permits * state.interval',
+  },
+  {
+    what: 'a restart closes no limit',
+    line: 'q.restarts = q.restarts + 1',
+    becomes: '',
+  },
+  {
+    what: 'a level has no limits of its own',
+    line: 'if level_free == 0 then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'the clock stands still',
+    line: 'local clock = q.clock + 1',
+    becomes: 'local clock = q.clock',
+  },
+  {
+    what: 'two claims have one fence',
+    line: 'local fence = q.fence + 1',
+    becomes: 'local fence = q.fence',
+  },
+  {
+    what: 'a lease outlives its last job',
+    line: 'if redis.call("EXISTS", ended.claim_key) == 0 then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'a lease that ran out is taken back, but its stall is not counted',
+    line: 'stalls = stalls + 1',
+    becomes: '',
+  },
+  {
+    what: 'what runs is counted on another level',
+    line: 'local running = RUNNING[standing]',
+    becomes: 'local running = RUNNING.normal',
+  },
+  {
+    what: 'the quantum is ignored',
+    line: 'local size = q.settings.quantum * tenant.weight * 1000',
+    becomes: 'local size = 4 * tenant.weight * 1000',
+  },
+  {
+    what: 'the weight is ignored',
+    line: 'local size = q.settings.quantum * tenant.weight * 1000',
+    becomes: 'local size = q.settings.quantum * 1000',
+  },
+  {
+    what: 'the guard comes a turn late',
+    line: 'if q.settings.max_wait > 0 and (q.turns + 1) % GUARD_EVERY == 0 then',
+    becomes: 'if q.settings.max_wait > 0 and q.turns % GUARD_EVERY == 0 then',
+  },
+  {
+    what: 'the index of the overdue is never put right',
+    line: 'at.since_corrected = true',
+    becomes: '',
+  },
+  {
+    what: 'a paused level is served',
+    line: 'if q["paused:" .. level] == 0 then',
+    becomes: 'if true then',
+  },
+  {
+    what: 'an ordered lane gives several jobs at once',
+    line: 'local wanted = lane.is_ordered and 1 or count - got',
+    becomes: 'local wanted = count - got',
+  },
+  {
+    what: 'a lane that has not been served goes behind the others',
+    line: 'if line.lanes > 1 and line.served == line.lane then',
+    becomes: 'if line.lanes > 1 then',
+  },
+  {
+    what: 'a cancelled job that was met is counted as a mark for ever',
+    line: 'tenant.marks = tenant.marks - 1',
+    becomes: '',
+  },
+  {
+    what: 'an id is known only in the period it was given',
+    line: 'if state.before > 0 then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'delayed jobs take no room in the queue',
+    line: 'local of_queue = settings.max_pending > 0 and settings.max_pending - q.waiting - q.delayed or math.huge',
+    becomes: 'local of_queue = settings.max_pending > 0 and settings.max_pending - q.waiting or math.huge',
+  },
+  {
+    what: 'a tenant that has work again expires all the same',
+    line: 'redis.call("PERSIST", tenant.key)',
+    becomes: '',
+  },
+  {
+    what: 'one parked tenant less is brought back at once',
+    line: 'local LEAST_TENANTS_DUE = 8',
+    becomes: 'local LEAST_TENANTS_DUE = 7',
+  },
+  {
+    what: 'one overdue tenant less is looked at',
+    line: 'local LOOKS = 4',
+    becomes: 'local LOOKS = 3',
+  },
+  {
+    what: 'a tenant stays parked though its permit came back',
+    line: 'standing.unpark(q, tenant)',
+    becomes: '',
+  },
+]
+
+interface MutableScript {
+  source: string
+  sha: string
+}
+
+const scripts = Object.values(built) as MutableScript[]
+const originals = scripts.map(({ source, sha }) => ({ source, sha }))
+
+function restore(): void {
+  scripts.forEach((script, at) => {
+    Object.assign(script, originals[at])
+  })
+}
+
+/** Answers in how many scripts the line is. */
+function apply({ line, becomes }: Mutant): number {
+  const whole = `\n${line}\n`
+  const hit = scripts.filter(({ source }) => source.includes(whole))
+  for (const script of hit) {
+    script.source = script.source.replaceAll(whole, () => `\n${becomes}\n`)
+    script.sha = createHash('sha1').update(script.source).digest('hex')
+  }
+  return hit.length
+}
+
+/** How the suite noticed; undefined when it did not. */
+async function caught(): Promise<string | undefined> {
+  const runs = await RandomRuns.start()
+  try {
+    for (const { why, actions } of failedBefore as readonly { why: string; actions: readonly Action[] }[]) {
+      try {
+        await runs.replay(actions)
+      } catch {
+        return `by the run “${why}”`
+      }
+    }
+    try {
+      await runs.check({ seconds: SECONDS, longestRun: LONGEST_RUN, seed: SEED, shrinks: false })
+    } catch {
+      return `after ${runs.steps} random steps`
+    }
+    return undefined
+  } finally {
+    await runs.stop()
+  }
+}
+
+const wanted = process.argv[2] ?? ''
+const chosen = mutants.filter(({ what }) => what.includes(wanted))
+let survivors = 0
+for (const mutant of chosen) {
+  restore()
+  const startedAt = performance.now()
+  const isApplied = apply(mutant) > 0
+  const how = isApplied ? await caught() : undefined
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+  if (how === undefined) survivors += 1
+  const verdict = isApplied ? (how ? `caught ${how}` : 'SURVIVED') : 'NOT MADE: the line is no longer there'
+  process.stdout.write(`${mutant.what}: ${verdict} (${seconds} s)\n`)
+}
+process.stdout.write(`${chosen.length - survivors} of ${chosen.length} caught, within ${SECONDS} s each\n`)
+process.exitCode = survivors > 0 ? 1 : 0
