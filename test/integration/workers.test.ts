@@ -239,7 +239,7 @@ describe('a lease', () => {
 
     // The lease has run out, and the next claim takes the job back: the pool's own, woken by another job.
     const client = engine.server.client()
-    const [lease = ''] = await client.zrange(`${engine.prefix}:{q}:q:leases`, 0, 0)
+    const [lease = ''] = await client.zrange(`${engine.prefix}:{q}:q:leases`, 0, '0')
     await client.zadd(`${engine.prefix}:{q}:q:leases`, 'XX', 1, lease)
     await queue.submit({ type: 'T', payload: 'y' })
     await until(() => releases.length === 2)
