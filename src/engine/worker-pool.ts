@@ -12,6 +12,7 @@ import { LeaseKeeper } from './lease-keeper.ts'
 import type { Log } from './log.ts'
 import type { RunResult } from './outcome.ts'
 import type { QueueSettings } from './queue-options.ts'
+import { UntoldJobs } from './untold-jobs.ts'
 import type { Sleeper, Waker } from './waker.ts'
 
 export interface Processor {
@@ -51,10 +52,10 @@ export class WorkerPool implements Sleeper {
   readonly #log: Log
   readonly #leases: LeaseKeeper
   readonly #processors = new Map<string, Processor>()
-  readonly #runs = new Map<string, JobRun>()
+  /** Two of them can be of one job: one that lost its lease, and the next. */
+  readonly #runs = new Set<JobRun>()
   readonly #unknownTypes = new Set<string>()
-  /** Jobs of each claim that Redis has not been told of. */
-  readonly #untold = new Map<string, number>()
+  readonly #untold = new UntoldJobs()
   #concurrency = 0
   #levels = ''
   #state: 'open' | 'closing' | 'closed' = 'open'
@@ -97,11 +98,6 @@ export class WorkerPool implements Sleeper {
     return this.#requests.keys.wake
   }
 
-  /** Jobs that run now. */
-  get running(): number {
-    return this.#runs.size
-  }
-
   /** Starts on the next turn of the event loop, so that all processors registered together are known by then. */
   add(type: string, processor: Processor, concurrency: number, levels: readonly Level[]): void {
     this.#processors.set(type, processor)
@@ -118,11 +114,16 @@ export class WorkerPool implements Sleeper {
 
   onWake(what: string | undefined): void {
     if (what?.startsWith('cancel:')) {
-      const run = this.#runs.get(what.slice('cancel:'.length))
-      run?.abort(new Error('the job was cancelled'))
+      this.#cancel(what.slice('cancel:'.length))
       return
     }
     this.#poke()
+  }
+
+  #cancel(jobKey: string): void {
+    for (const run of this.#runs) {
+      if (run.job.key === jobKey) run.abort(new Error('the job was cancelled'))
+    }
   }
 
   async close(): Promise<void> {
@@ -132,7 +133,7 @@ export class WorkerPool implements Sleeper {
     this.#waker.remove(this)
     if (!this.#isStarted) return
     await this.#quietWithin(this.#settings.shutdownGraceMs)
-    for (const run of this.#runs.values()) {
+    for (const run of this.#runs) {
       run.abort(new ClosedError(`The queue "${this.#queue}"`))
       run.forsake()
       this.#tell(run.job, { outcome: 'released' })
@@ -198,21 +199,8 @@ export class WorkerPool implements Sleeper {
       idleForMs: IDLE_FOR_MS,
       hasSuspect: this.#suspects > 0,
       finished,
-      untold: this.#takeUntold(finished),
+      untold: this.#untold.take(finished),
     }
-  }
-
-  /** How many jobs of each of these claims were untold until now; from now on these are told. */
-  #takeUntold(finished: readonly FinishedJob[]): ReadonlyMap<string, number> {
-    const before = new Map<string, number>()
-    for (const { fence } of finished) {
-      const untold = this.#untold.get(fence)
-      if (untold === undefined) continue
-      if (!before.has(fence)) before.set(fence, untold)
-      if (untold > 1) this.#untold.set(fence, untold - 1)
-      else this.#untold.delete(fence)
-    }
-    return before
   }
 
   /** One round trip: what finished, and the next claim. */
@@ -231,6 +219,7 @@ export class WorkerPool implements Sleeper {
     } catch (error) {
       // What finished is told again: the fence makes sure that it counts once.
       this.#finished = finished.concat(this.#finished)
+      this.#untold.lose(finished)
       this.#onFailedExchange(error)
     }
     this.#asked -= wanted
@@ -255,9 +244,14 @@ export class WorkerPool implements Sleeper {
     const jobs = reply.jobs.length === 0 ? [] : decodeJobs(reply.fence, reply.jobs)
     if (jobs.length > 0) {
       this.#leases.hold(reply.fence, jobs.length)
-      this.#untold.set(reply.fence, jobs.length)
+      this.#untold.claimed(reply.fence, jobs.length)
+      const leasedUntil = sentAt + this.#settings.leaseMs
       const freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
-      for (const job of jobs) this.#start(job, freshUntil)
+      for (const job of jobs) {
+        const refusal = this.#refusal(job, leasedUntil, freshUntil)
+        if (refusal) this.#tell(job, refusal)
+        else this.#start(job, freshUntil)
+      }
     }
     const isMore = this.#isPoked || reply.word === 'again' || reply.waitMs === 0
     this.#isPoked = false
@@ -284,11 +278,18 @@ export class WorkerPool implements Sleeper {
     this.#cancelAlarm = this.#clock.setTimer(() => this.#poke(), holdsAlarm ? waitMs : backup)
   }
 
+  /** Why a claimed job is not started, as the store is told; undefined when it is. */
+  #refusal(job: LeasedJob, leasedUntil: number, freshUntil: number | undefined): Finish | undefined {
+    if (this.#state !== 'open') return { outcome: 'released' }
+    const now = this.#clock.now()
+    if (freshUntil !== undefined && now > freshUntil) return { outcome: 'returned' }
+    // This process stood still, or the reply took that long: the job may run elsewhere by now. The store knows.
+    if (now >= leasedUntil) return { outcome: 'released' }
+    return this.#processors.has(job.type) ? undefined : this.#unknownType(job)
+  }
+
   #start(job: LeasedJob, freshUntil: number | undefined): void {
-    if (this.#state !== 'open') return this.#tell(job, { outcome: 'released' })
-    if (freshUntil !== undefined && this.#clock.now() > freshUntil) return this.#tell(job, { outcome: 'returned' })
-    const processor = this.#processors.get(job.type)
-    if (!processor) return this.#tell(job, this.#unknownType(job))
+    const processor = this.#processors.get(job.type) as Processor
     const run = new JobRun({
       job,
       clock: this.#clock,
@@ -297,7 +298,7 @@ export class WorkerPool implements Sleeper {
       onEnd: (ended, result) => this.#onEnd(ended, result, processor, startedAt),
     })
     const startedAt = this.#clock.now()
-    this.#runs.set(job.key, run)
+    this.#runs.add(run)
     if (job.isSuspect) this.#suspects += 1
     run.start(processor.handler, job.record.options.timeoutMs ?? processor.timeoutMs)
   }
@@ -322,7 +323,7 @@ export class WorkerPool implements Sleeper {
 
   #onEnd(run: JobRun, result: RunResult, processor: Processor, startedAt: number): void {
     const { job } = run
-    this.#runs.delete(job.key)
+    this.#runs.delete(run)
     if (job.isSuspect) this.#suspects -= 1
     this.#meanRunMs += (this.#clock.now() - startedAt - this.#meanRunMs) / 16
     const patience = { maxRetries: processor.maxRetries, maxThrottles: this.#settings.maxThrottles }
@@ -357,7 +358,7 @@ export class WorkerPool implements Sleeper {
   }
 
   #abortClaim(fence: string): void {
-    for (const run of this.#runs.values()) {
+    for (const run of this.#runs) {
       if (run.job.fence === fence) run.abort(new LeaseLostError({ jobId: run.job.id, fence }))
     }
   }
