@@ -968,6 +968,22 @@ describe('finishing', () => {
     expect(mixed.stale).toEqual([0])
     expect(await store.counts('succeeded', 'running')).toEqual([1, 1])
   })
+
+  it('counts a job that is told twice in one call once, as it was told first; the repeat is stale', async () => {
+    await store.submit('a', 3)
+    const claim = await store.claim(3)
+    const [first, second] = finishedAs(claim, { outcome: 'succeeded' })
+    if (!first || !second) throw new Error('three jobs were to be claimed')
+    const released = { ...second, finish: { outcome: 'released' } } as const
+
+    const { stale } = await store.claim(0, {
+      finished: [first, second, first, released],
+      untold: new Map([[claim.fence, 3]]),
+    })
+
+    expect(stale).toEqual([2, 3])
+    expect(await store.counts('succeeded', 'released', 'running')).toEqual([2, 0, 1])
+  })
 })
 
 describe('what is due', () => {

@@ -70,7 +70,7 @@ export async function finishAndClaim(
   claim: ClaimRequest,
   giveUpAfterMs?: number,
 ): Promise<ClaimReply> {
-  const { list: finished, order } = encodeFinished(claim.finished, claim.untold)
+  const { list: finished, order, repeats } = encodeFinished(claim.finished, claim.untold)
   const reply = await requests.run(
     'finish-and-claim',
     script,
@@ -89,31 +89,29 @@ export async function finishAndClaim(
     }),
     giveUpAfterMs === undefined ? {} : { giveUpAfterMs },
   )
-  return decode(reply, order)
+  return decode(reply, order, repeats)
 }
 
 /**
  * Successes by claim and tenant, so that the script has nothing to do for each of them; then all others. A job of an
- * ordered lane is one of the others: its lane must be opened. `order` says where each job of the list was.
+ * ordered lane is one of the others: its lane must be opened. `order` says where each job of the list was. A job that is
+ * told twice goes out once, because the script does not look for each of them; its repeats are stale.
  */
 function encodeFinished(
   finished: readonly FinishedJob[],
   untold: ReadonlyMap<string, number> | undefined,
-): { list: (string | number)[]; order: readonly number[] } {
+): { list: (string | number)[]; order: readonly number[]; repeats: readonly number[] } {
   const claims = new Map<string, Map<string, number[]>>()
   const others: number[] = []
-  finished.forEach((job, at) => {
-    if (job.finish.outcome !== 'succeeded' || isOrdered(job.jobKey)) {
-      others.push(at)
-      return
-    }
-    let groups = claims.get(job.fence)
-    if (!groups) claims.set(job.fence, (groups = new Map()))
-    const key = `${job.standing}:${job.tenant}`
-    const group = groups.get(key)
-    if (group) group.push(at)
-    else groups.set(key, [at])
-  })
+  const repeats: number[] = []
+  const seen = new Set<string>()
+  for (const [at, job] of finished.entries()) {
+    const name = `${job.fence}:${job.jobKey}`
+    if (seen.has(name)) repeats.push(at)
+    else if (job.finish.outcome !== 'succeeded' || isOrdered(job.jobKey)) others.push(at)
+    else groupOf(claims, job).push(at)
+    seen.add(name)
+  }
   const list: (string | number)[] = [claims.size]
   const order: number[] = []
   for (const [fence, groups] of claims) {
@@ -133,7 +131,17 @@ function encodeFinished(
     list.push(fence, jobKey, standing, finish.outcome, delayUs, detailOf(finish))
     order.push(at)
   }
-  return { list, order }
+  return { list, order, repeats }
+}
+
+/** The positions of the jobs of the same claim, level and tenant. */
+function groupOf(claims: Map<string, Map<string, number[]>>, job: FinishedJob): number[] {
+  const groups = claims.get(job.fence) ?? new Map<string, number[]>()
+  claims.set(job.fence, groups)
+  const key = `${job.standing}:${job.tenant}`
+  const group = groups.get(key) ?? []
+  groups.set(key, group)
+  return group
 }
 
 /** `normal:!lane:…` */
@@ -152,7 +160,7 @@ function detailOf(finish: Finish): string {
   }
 }
 
-function decode(reply: readonly unknown[], order: readonly number[]): ClaimReply {
+function decode(reply: readonly unknown[], order: readonly number[], repeats: readonly number[]): ClaimReply {
   const [word, stale, wait, alarm, fence, fresh, jobs] = reply as [
     ClaimReply['word'],
     number[],
@@ -164,7 +172,7 @@ function decode(reply: readonly unknown[], order: readonly number[]): ClaimReply
   ]
   return {
     word,
-    stale: stale.map((position) => order[position] as number),
+    stale: stale.map((position) => order[position] as number).concat(repeats),
     waitMs: wait < 0 ? undefined : wait / 1000,
     holdsAlarm: alarm === 1,
     fence,
