@@ -76,7 +76,8 @@ end
 
 local function take_list(q, tenant, lane, count, taken)
   local got, format = 0, string.format
-  local start, stop = lane.level .. ":" .. lane.token .. ":%d:", tenant.name
+  -- The token stays out of the format: it may hold a "%".
+  local start, stop = lane.level .. ":" .. lane.token .. ":", ":" .. tenant.name
   while got < count and lane.taken < lane.length and q.bytes_left > 0 do
     local texts = redis.call("LRANGE", lane.key, lane.taken, lane.taken + math.min(STEP, count - got) - 1)
     local first = lane.next - lane.length + lane.taken
@@ -84,7 +85,7 @@ local function take_list(q, tenant, lane, count, taken)
       if q.bytes_left <= 0 then
         return got
       end
-      local job, text = format(start, first + i - 1) .. stop, texts[i]
+      local job, text = start .. format("%d", first + i - 1) .. stop, texts[i]
       lane.taken = lane.taken + 1
       if tenant.marks == 0 or not is_marked(q, tenant, job) then
         local at = #taken
