@@ -336,6 +336,12 @@ describe('claiming', () => {
     })
   })
 
+  it('takes names as they are, also where they look like a format', async () => {
+    await store.submit('a%20b%d', 1, { lane: 'x%3Ay%s' })
+
+    expect(jobsOf(await store.claim(1)).map(({ jobKey }) => jobKey)).toEqual(['normal:x%3Ay%s:1000000000:a%20b%d'])
+  })
+
   it('answers with no more bytes than allowed, unless the first job is larger', async () => {
     const large = JSON.stringify('x'.repeat(600_000))
     await store.submit('a', 0, { entries: [large, large, large].map((payload) => record(JSON.parse(payload))) })
