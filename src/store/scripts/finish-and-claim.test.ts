@@ -337,9 +337,9 @@ describe('claiming', () => {
   })
 
   it('takes names as they are, also where they look like a format', async () => {
-    await store.submit('a%20b%d', 1, { lane: 'x%3Ay%s' })
+    await store.submit('a%20b%25d', 1, { lane: 'x%3Ay%25s' })
 
-    expect(jobsOf(await store.claim(1)).map(({ jobKey }) => jobKey)).toEqual(['normal:x%3Ay%s:1000000000:a%20b%d'])
+    expect(jobsOf(await store.claim(1)).map(({ jobKey }) => jobKey)).toEqual(['normal:x%3Ay%25s:1000000000:a%20b%25d'])
   })
 
   it('answers with no more bytes than allowed, unless the first job is larger', async () => {
