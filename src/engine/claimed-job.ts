@@ -4,12 +4,19 @@ import type { Requests } from '../store/requests.ts'
 import { type Finish, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
 import { renewLeases } from '../store/scripts/renew-leases.ts'
 import { finishOf } from './finish.ts'
+import type { Grant } from './grant.ts'
 import type { Job, LeasedJob } from './job.ts'
 import type { QueueSettings } from './queue-options.ts'
 
 /** A job claimed by a caller with a loop of its own. It is the caller's until the lease runs out; `renew` prolongs it. */
 export interface ClaimedJob<Payload = unknown> extends Job<Payload> {
+  /** Larger for every claim: give it to whatever must not be written by a worker that has lost its job. */
   readonly fence: string
+  /**
+   * Await it just before each call to the upstream: it makes sure that the limits allow a call *now*. The job's own grant is
+   * used up first, if it is not too old; further calls are charged.
+   */
+  admit(): Promise<void>
   succeed(): Promise<void>
   /** Retried, or a dead letter when it has failed too often. A `PermanentError` makes it a dead letter at once. */
   fail(error: unknown): Promise<void>
@@ -28,9 +35,11 @@ export class ClaimHandle implements ClaimedJob {
   readonly #requests: Requests
   readonly #settings: QueueSettings
   readonly #leaseMs: number
+  readonly #grant: Grant
 
   constructor(options: {
     job: LeasedJob
+    grant: Grant
     redis: Redis
     requests: Requests
     settings: QueueSettings
@@ -41,6 +50,7 @@ export class ClaimHandle implements ClaimedJob {
     this.#requests = options.requests
     this.#settings = options.settings
     this.#leaseMs = options.leaseMs
+    this.#grant = options.grant
   }
 
   get id() {
@@ -69,6 +79,10 @@ export class ClaimHandle implements ClaimedJob {
   }
   get fence() {
     return this.#job.fence
+  }
+
+  admit(): Promise<void> {
+    return this.#grant.admit()
   }
 
   succeed(): Promise<void> {

@@ -1,7 +1,6 @@
 import type { Clock } from '../clock.ts'
-import { JobTimeoutError, LeaseLostError } from '../errors.ts'
-import type { Requests } from '../store/requests.ts'
-import { admitJob } from '../store/scripts/admit-job.ts'
+import { JobTimeoutError } from '../errors.ts'
+import type { Grant } from './grant.ts'
 import type { Job, LeasedJob } from './job.ts'
 import { type RunResult, resultOfReturn, resultOfThrow } from './outcome.ts'
 
@@ -25,11 +24,8 @@ export type Handler<Payload = any> = (job: Job<Payload>, context: JobContext) =>
 export class JobRun implements JobContext {
   readonly job: LeasedJob
   readonly #clock: Clock
-  readonly #requests: Requests
+  readonly #grant: Grant
   readonly #onEnd: (run: JobRun, result: RunResult) => void
-  /** Until when the grant may be used, by the monotonic clock; undefined: for ever. */
-  #freshUntil: number | undefined
-  #hasGrant = true
   #controller: AbortController | undefined
   #abortReason: Error | undefined
   #cancelTimer: (() => void) | undefined
@@ -38,14 +34,12 @@ export class JobRun implements JobContext {
   constructor(options: {
     job: LeasedJob
     clock: Clock
-    requests: Requests
-    freshUntil: number | undefined
+    grant: Grant
     onEnd: (run: JobRun, result: RunResult) => void
   }) {
     this.job = options.job
     this.#clock = options.clock
-    this.#requests = options.requests
-    this.#freshUntil = options.freshUntil
+    this.#grant = options.grant
     this.#onEnd = options.onEnd
   }
 
@@ -93,28 +87,8 @@ export class JobRun implements JobContext {
     this.#cancelTimer?.()
   }
 
-  async admit(): Promise<void> {
-    for (;;) {
-      if (this.#abortReason) throw this.#abortReason
-      if (this.#hasGrant && (this.#freshUntil === undefined || this.#clock.now() <= this.#freshUntil)) {
-        this.#hasGrant = false
-        return
-      }
-      const sentAt = this.#clock.now()
-      const { fence, key, standing } = this.job
-      const reply = await admitJob(this.#requests, { fence, jobKey: key, standing })
-      if (reply.word === 'stale') throw new LeaseLostError({ jobId: this.job.id, fence })
-      if (reply.word === 'wait') await this.#sleep(reply.waitMs)
-      else {
-        // A permit that took too long to arrive is lost; the next one is asked for.
-        this.#hasGrant = true
-        this.#freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
-      }
-    }
-  }
-
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => this.#clock.setTimer(resolve, ms))
+  admit(): Promise<void> {
+    return this.#grant.admit(this.signal)
   }
 
   #timeOut(jobTimeoutMs: number): void {

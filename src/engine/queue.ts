@@ -15,6 +15,7 @@ import { registerQueue } from '../store/scripts/register-queue.ts'
 import { readTenantTokens } from '../store/tenant-tokens.ts'
 import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
 import { DeadLetters } from './dead-letters.ts'
+import { Grant } from './grant.ts'
 import { decodeJobs, type Job } from './job.ts'
 import type { Handler, JobContext } from './job-run.ts'
 import { type JobView, viewJob } from './job-view.ts'
@@ -91,6 +92,7 @@ export class Queue {
   /** Jobs that will not be tried again by themselves. */
   readonly deadLetters: DeadLetters
   readonly #settings: QueueSettings
+  readonly #clock: Clock
   readonly #redis: Redis
   readonly #keys: QueueKeys
   readonly #requests: Requests
@@ -112,6 +114,7 @@ export class Queue {
   }) {
     this.name = parts.name
     this.#settings = checkQueueOptions(parts.name, parts.options)
+    this.#clock = parts.clock
     this.#redis = parts.redis
     this.#keys = queueKeys(parts.prefix, parts.name, parts.client)
     // The pool's calls have their own numbers: a producer that waits must not hold them up.
@@ -216,7 +219,10 @@ export class Queue {
     )
   }
 
-  /** Claims up to `wanted` jobs for a caller with a loop of its own. They are leased like any other. */
+  /**
+   * Claims up to `wanted` jobs for a caller with a loop of its own. They are leased like any other; before each call to an
+   * upstream with limits the caller awaits `job.admit()`.
+   */
   async claim(wanted: number, options: { leaseMs?: number; levels?: readonly Level[] } = {}): Promise<ClaimedJob[]> {
     this.#assertOpen()
     const { leaseMs, levels: served } = checkOptions(
@@ -231,6 +237,7 @@ export class Queue {
     await this.#ready()
     const found: ClaimedJob[] = []
     for (;;) {
+      const sentAt = this.#clock.now()
       const reply = await finishAndClaim(this.#requests, {
         wanted: wanted - found.length,
         levels: (served ?? levels).join(' '),
@@ -239,10 +246,10 @@ export class Queue {
         hasSuspect: false,
         finished: [],
       })
+      const freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
+      const shared = { clock: this.#clock, redis: this.#redis, requests: this.#requests, settings: this.#settings }
       for (const job of decodeJobs(reply.fence, reply.jobs)) {
-        found.push(
-          new ClaimHandle({ job, redis: this.#redis, requests: this.#requests, settings: this.#settings, leaseMs }),
-        )
+        found.push(new ClaimHandle({ ...shared, job, grant: new Grant({ ...shared, job, freshUntil }), leaseMs }))
       }
       if (reply.word !== 'again' || found.length >= wanted) return found
     }

@@ -139,6 +139,22 @@ describe('a grant', () => {
     expect(Math.max(...calls) - Math.min(...calls)).toBeGreaterThan(900)
   })
 
+  it('is asked for again by admit in a loop of one’s own', async () => {
+    const queue = engine.queue({ limits: { queue: '4/s' } })
+    await queue.submit({ type: 'T' })
+    const [job] = await queue.claim(1)
+    const calls: number[] = []
+
+    for (let call = 0; call < 3; call++) {
+      await job?.admit()
+      calls.push(performance.now())
+    }
+    await job?.succeed()
+
+    expect((calls[2] as number) - (calls[0] as number)).toBeGreaterThan(400)
+    await expect(job?.admit()).rejects.toMatchObject({ code: 'SLUICE_LEASE_LOST' })
+  })
+
   it('is not waited for by admit without limits', async () => {
     const queue = engine.queue()
     await queue.submit({ type: 'T' })
