@@ -10,5 +10,5 @@ export type Log = (entry: LogEntry) => void
 
 /** Unless told otherwise: one line on standard error. */
 export const logToStderr: Log = ({ level, event, message }) => {
-  console.error(`sluice ${level} ${event}: ${message}`)
+  process.stderr.write(`sluice ${level} ${event}: ${message}\n`)
 }

@@ -10,7 +10,7 @@ export type Level = (typeof levels)[number]
 export const defaultLane = 'default'
 export const defaultTenant = 'default'
 
-export const longestName = 256
+const longestName = 256
 
 // A job's key is split at ':'; '!' starts an ordered lane; braces would be mistaken for a hash tag by human readers.
 const special = /[:!%{}\s]/g

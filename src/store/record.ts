@@ -5,12 +5,12 @@
  *   history \n created (base 36, ms) \n type \n given id \n options \n payload
  */
 
-export interface JobOptions {
+interface JobOptions {
   readonly maxRetries?: number
   readonly timeoutMs?: number
 }
 
-export interface JobHistory {
+interface JobHistory {
   /** Runs that failed. */
   readonly attempts: number
   /** Leases that ran out under it. */

@@ -81,7 +81,8 @@ export class Requests {
     try {
       return await repeatWhileUnavailable(attempt, Math.min(giveUpAfterMs, REPEATED_FOR_MS))
     } catch (error) {
-      if (mayHaveRun && error instanceof StoreUnavailableError) throw new OutcomeUnknownError({ operation, cause: error })
+      if (mayHaveRun && error instanceof StoreUnavailableError)
+        throw new OutcomeUnknownError({ operation, cause: error })
       throw error
     } finally {
       this.#settle(number)

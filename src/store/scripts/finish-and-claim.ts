@@ -18,7 +18,7 @@ export type Finish =
   /** This worker does not know its type; another may, after `delayMs`. */
   | { readonly outcome: 'unknown'; readonly delayMs: number }
 
-export type DeadReason = 'failed' | 'discarded' | 'throttled' | 'unknown-type' | 'stalled'
+type DeadReason = 'failed' | 'discarded' | 'throttled' | 'unknown-type' | 'stalled'
 
 export interface FinishedJob {
   readonly fence: string
