@@ -227,7 +227,8 @@ class LuaBuilder {
       origins.push({ line: output.length + 1, file: module.file, fileLine: 1 })
       const body = [...module.lines]
       const { identifier } = module
-      body[0] = `local ${identifier} do local made ${identifier} = function() if made then return made end made = (function() ${body[0]}`.trimEnd()
+      body[0] =
+        `local ${identifier} do local made ${identifier} = function() if made then return made end made = (function() ${body[0]}`.trimEnd()
       body[body.length - 1] += ' end)() return made end end'
       output.push(...body)
     }
