@@ -38,6 +38,18 @@ const line: fc.Arbitrary<LineStep> = fc.record({
   jobs: fc.array(fc.record({ id: fc.nat(30), delayUs }), { minLength: 1, maxLength: 6 }),
 })
 
+/** As many tenants as come back together when their limits are alike. */
+const crowd: fc.Arbitrary<LineStep[]> = level.map((at) =>
+  Array.from({ length: 12 }, (_, n) => ({
+    tenant: `t${n}`,
+    level: at,
+    lane: 'default',
+    base: undefined,
+    kind: 'fresh' as const,
+    jobs: Array.from({ length: 3 }, () => ({ id: 0, delayUs: 0 })),
+  })),
+)
+
 const delayMs = fc.constantFrom(0, 1, 250, 1_000, 30_000)
 const error = fc.constantFrom('{"name":"E","message":"x"}', '{"name":"E","message":"a,b"}')
 const finish: fc.Arbitrary<Finish> = fc.oneof(
@@ -153,6 +165,7 @@ const weighted: readonly (readonly [number, fc.Arbitrary<Action>])[] = [
     16,
     fc.record({ do: fc.constant('submit' as const), client, lines: fc.array(line, { minLength: 1, maxLength: 4 }) }),
   ],
+  [1, fc.record({ do: fc.constant('submit' as const), client, lines: crowd })],
   [36, claim],
   [18, us.map((step) => ({ do: 'wait', us: step }))],
   [

@@ -137,13 +137,48 @@ const mutants: readonly Mutant[] = [
   },
   {
     what: 'one parked tenant less is brought back at once',
-    line: 'local LEAST_TENANTS_DUE = 8',
-    becomes: 'local LEAST_TENANTS_DUE = 7',
+    line: 'local DUE_IN_STEPS = 8',
+    becomes: 'local DUE_IN_STEPS = 7',
   },
   {
     what: 'one overdue tenant less is looked at',
     line: 'local LOOKS = 4',
     becomes: 'local LOOKS = 3',
+  },
+  {
+    what: 'the wait ends with the instant of a tenant that is back in line',
+    line: 'until not (tenant and tenant.was_parked)',
+    becomes: 'until true',
+  },
+  {
+    what: 'stale grants teach nothing',
+    line: 'if share > TOO_STALE then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'a retry costs no attempt',
+    line: 'attempts, reason, error = attempts + 1, "retry", detail',
+    becomes: 'reason, error = "retry", detail',
+  },
+  {
+    what: 'dead letters are kept for ever',
+    line: 'if #q.buried == 0 then',
+    becomes: 'if true then',
+  },
+  {
+    what: 'a tenant stays where it was after its turn',
+    line: 'tenants.set_score(at, tenants.new_score(q, tenant))',
+    becomes: '',
+  },
+  {
+    what: 'progress counts for nothing',
+    line: 'if alpha ~= 0 then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'a suspect is given beside another',
+    line: 'if is_suspect and q.suspect_taken then',
+    becomes: 'if false then',
   },
   {
     what: 'a tenant stays parked though its permit came back',
@@ -199,6 +234,7 @@ async function caught(): Promise<string | undefined> {
   }
 }
 
+if ((await caught()) !== undefined) throw new Error('the queue and its model differ before anything is broken')
 const wanted = process.argv[2] ?? ''
 const chosen = mutants.filter(({ what }) => what.includes(wanted))
 let survivors = 0

@@ -8,31 +8,43 @@ import { byInstant } from './leases.ts'
 import { charge, freshMs, limitsAt, limitsOf, narrowestJitter, noticeServer, openLimits } from './limits.ts'
 import { batchInstant, least } from './open-limit.ts'
 import type { Lease, QueueState } from './queue-state.ts'
-import { DUE_AT_ONCE, dueJobs, dueTenants, fallDue, reap, STALLED_AT_ONCE, settleGivenBack } from './recovery.ts'
+import {
+  DUE_AT_ONCE,
+  type DueTenant,
+  dueJobs,
+  dueTenants,
+  fallDue,
+  liftedTenants,
+  reap,
+  STALLED_AT_ONCE,
+  settleGivenBack,
+} from './recovery.ts'
 import { newScore, park, settle, unpark } from './standing.ts'
 import { takeTurn } from './taking.ts'
 import { claimedTextOf, type Job, type Lane, type Stand } from './tenant.ts'
 import { nextTurn, type Turn } from './turns.ts'
 
 const LOOKS = 64
+const DUE_IN_STEPS = 8
 
 export function finishAndClaim(queue: QueueState, client: string, request: ClaimRequest, now: number): ClaimReply {
   queue.begin(now)
   noticeServer(queue)
   openLimits(queue)
   const before = { leases: [...queue.leases], jobs: dueJobs(queue), since: overdueIndex(queue) }
-  const due = dueTenants(queue, request.wanted)
+  const lifted = liftedTenants(queue)
+  const due = dueTenants(queue)
   const givenBack: Job[] = []
   const ended = new Set<string>()
   const stale = finishAll(queue, client, request.finished, givenBack, ended)
   const broughtBack = reap(queue, givenBack, ended)
   fallDue(queue, before.jobs)
-  for (const tenant of due.tenants) unpark(queue, tenant)
+  for (const tenant of lifted) unpark(queue, tenant)
   settleGivenBack(queue, givenBack)
 
   const claim = newClaim(queue, request, before.since)
   const open = queue.paused.queue === 0 ? levels.filter((level) => isServed(queue, request, level)) : []
-  if (request.wanted > 0) for (const level of open) if (!claim.isClosed) claimLevel(queue, claim, level, open)
+  const isEachBack = claimInSteps(queue, claim, due, open)
   for (const stand of claim.misplaced) stand.indexedSince = stand.since
   if (claim.jobs.length > 0) {
     const fence = String(claim.fence)
@@ -40,7 +52,7 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
     queue.leases.sort(byInstant)
   }
 
-  const areBounded = broughtBack >= STALLED_AT_ONCE || before.jobs.length >= DUE_AT_ONCE || due.areBounded
+  const areBounded = broughtBack >= STALLED_AT_ONCE || before.jobs.length >= DUE_AT_ONCE || !isEachBack
   const isBounded = claim.looks >= LOOKS || areBounded
   const isAgain = claim.left > 0 && claim.jobs.length === 0 && isBounded
   let wait: number | undefined
@@ -59,6 +71,29 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
     fence: String(claim.fence),
     freshMs: freshMs(claim.fresh),
     jobs: claim.jobs.flatMap((job) => [job.key, claimedTextOf(job)]),
+  }
+}
+
+/** Parked tenants come back a few at a time, as hands are free. False when as many came as may at once. */
+function claimInSteps(queue: QueueState, claim: Claim, due: readonly DueTenant[], open: readonly Level[]): boolean {
+  let from = 0
+  let came: readonly DueTenant[]
+  do {
+    came = due.slice(from, from + DUE_IN_STEPS)
+    from += came.length
+    for (const each of came) bringBack(queue, claim, each)
+    for (const level of open) if (!claim.isClosed) claimLevel(queue, claim, level, open)
+  } while (came.length === DUE_IN_STEPS && claim.left > 0 && !claim.isClosed && from < DUE_AT_ONCE)
+  return from < DUE_AT_ONCE
+}
+
+/** Unless it was back before, and may be parked anew. */
+function bringBack(queue: QueueState, claim: Claim, { tenant, parking }: DueTenant): void {
+  if (tenant.parking !== parking) return
+  unpark(queue, tenant)
+  for (const level of levels) {
+    const { present, score } = tenant.stands[level]
+    if (present) claim.lines[level].push({ name: tenant.name, score })
   }
 }
 

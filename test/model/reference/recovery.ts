@@ -1,13 +1,17 @@
 import { bury, endCanceled, endInLane, noLongerRuns, postpone } from './ending.ts'
 import type { QueueState } from './queue-state.ts'
 import { settle } from './standing.ts'
-import { type History, type Job, noHistory, type Tenant } from './tenant.ts'
+import { type History, type Job, noHistory, type Parking, type Tenant } from './tenant.ts'
 
 /** What is due: jobs whose lease ran out, delayed jobs, and parked tenants. */
 
 export const DUE_AT_ONCE = 64
-const LEAST_TENANTS_DUE = 8
 export const STALLED_AT_ONCE = 256
+
+export interface DueTenant {
+  readonly tenant: Tenant
+  readonly parking: Parking
+}
 
 export function reap(queue: QueueState, givenBack: Job[], ended: ReadonlySet<string>): number {
   let broughtBack = 0
@@ -63,18 +67,25 @@ export function fallDue(queue: QueueState, jobs: readonly Job[]): void {
   }
 }
 
-/** Whose limit has changed, and whose instant has come: not many more of each than there are hands. */
-export function dueTenants(queue: QueueState, wanted: number): { tenants: Tenant[]; areBounded: boolean } {
-  const most = Math.max(LEAST_TENANTS_DUE, Math.min(DUE_AT_ONCE, Math.ceil(wanted / 2)))
-  const parked = queue.tenants
+/** Tenants parked under limits that have changed since. */
+export function liftedTenants(queue: QueueState): Tenant[] {
+  return parkedTenants(queue)
+    .filter(({ parking }) => parking.isLifted)
+    .map(({ tenant }) => tenant)
+    .slice(0, DUE_AT_ONCE)
+}
+
+/** Tenants whose instant has come, with the parking that is over. */
+export function dueTenants(queue: QueueState): DueTenant[] {
+  return parkedTenants(queue)
+    .filter(({ parking }) => !parking.isLifted && parking.until <= queue.now)
+    .slice(0, DUE_AT_ONCE)
+}
+
+function parkedTenants(queue: QueueState): DueTenant[] {
+  return queue.tenants
     .flatMap((tenant) => (tenant.parking ? [{ tenant, parking: tenant.parking }] : []))
     .sort((a, b) => a.parking.until - b.parking.until || (a.tenant.name < b.tenant.name ? -1 : 1))
-  const lifted = parked.filter(({ parking }) => parking.isLifted).slice(0, most)
-  const due = parked.filter(({ parking }) => !parking.isLifted && parking.until <= queue.now).slice(0, most)
-  return {
-    tenants: [...lifted, ...due].map(({ tenant }) => tenant),
-    areBounded: lifted.length === most || due.length === most,
-  }
 }
 
 /** They keep their order at the front of their lanes. */
