@@ -122,7 +122,11 @@ repeat
   unparked = unparked + #came
   for _, name in ipairs(came) do
     local standing = require "standing"
-    standing.unpark(q, tenants.load(q, name))
+    local tenant = tenants.load(q, name)
+    -- Unless a permit that came back had it unparked before, and its turn has parked it anew.
+    if not tenant.parked_until then
+      standing.unpark(q, tenant)
+    end
   end
   if #levels > 0 then
     claiming.run(q, levels)
