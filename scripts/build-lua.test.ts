@@ -120,7 +120,7 @@ describe('a script', () => {
 })
 
 describe('a module', () => {
-  it('stands once before all that require it, under its own name', () => {
+  it('stands once before all that require it, and runs when it is first required', () => {
     luaModule('bucket', 'local bucket = {}', 'return bucket')
     luaModule('limits', 'local b = require "bucket"', 'return { b = b }')
     script('ask', '#!lua', '-- Asks.', 'local limits = require "limits"', 'local bucket = require "bucket"', 'return 1')
@@ -129,15 +129,33 @@ describe('a module', () => {
 
     expect(lines).toEqual([
       '#!lua',
-      'local bucket = (function() local bucket = {}',
-      'return bucket end)()',
-      'local limits = (function() local b = bucket',
-      'return { b = b } end)()',
+      'local bucket do local made bucket = function() if made then return made end made = (function() local bucket = {}',
+      'return bucket end)() return made end end',
+      'local limits do local made limits = function() if made then return made end made = (function() local b = bucket()',
+      'return { b = b } end)() return made end end',
       '',
-      '',
-      '',
+      'local limits = limits()',
+      'local bucket = bucket()',
       'return 1',
     ])
+  })
+
+  it('may be required where it is needed, inside a function', () => {
+    luaModule('bucket', 'local bucket = {}', 'return bucket')
+    script(
+      'ask',
+      '#!lua',
+      '-- Asks.',
+      'local wanted = tonumber(ARGV[1]) -- jobs',
+      'if wanted > 0 then',
+      '  local bucket = require "bucket"',
+      'end',
+      'return 1',
+    )
+
+    const lines = (field(build(), 'source') as string).split('\n')
+
+    expect(lines.slice(-4)).toEqual(['if wanted > 0 then', 'local bucket = bucket()', 'end', 'return 1'])
   })
 
   it('is found again from a line of the built text', () => {
