@@ -16,7 +16,7 @@ export interface History {
 export const noHistory: History = { attempts: 0, stalls: 0, throttles: 0, unknownSince: 0, reason: '', error: '' }
 
 /** `forgotten`: discarded, or ended so long ago that nothing says how. */
-export type State = 'waiting' | 'delayed' | 'running' | 'succeeded' | 'failed' | 'canceled' | 'forgotten'
+type State = 'waiting' | 'delayed' | 'running' | 'succeeded' | 'failed' | 'canceled' | 'forgotten'
 
 export interface Job {
   readonly key: string
