@@ -8,7 +8,7 @@ local limits = {}
 
 local max, min = math.max, math.min
 local SECOND = 1000000
--- How stale grants are judged: over this long, against these shares (see limits.note_grants).
+-- How stale grants are judged: over this long, against these shares (see roll).
 local JUDGED_OVER = 10 * SECOND
 local TOO_STALE, CALM = 0.02, 0.005
 local CALM_FOR = 60 * SECOND

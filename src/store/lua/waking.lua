@@ -85,7 +85,7 @@ end
 
 -- Whom to wake when the caller's own hands are full: somebody for what is left, or to hold the alarm that the caller
 -- can hold no longer. nil when there is nothing to do, or nobody to do it.
-function waking.helper(q, levels, client)
+function waking.helper(q, levels, client, leases_key)
   local sleeper = waking.find(q)
   if not sleeper or sleeper == client then
     return nil
@@ -93,8 +93,9 @@ function waking.helper(q, levels, client)
   if not q.claim.is_closed and is_anyone_ready(q, levels) then
     return sleeper
   end
-  local _, holder = waking.alarm(q)
-  local is_held = holder and holder ~= client
+  local alarm_instant, holder = waking.alarm(q)
+  -- An alarm for later than what this claim leaves behind is none: whoever is woken takes it over.
+  local is_held = holder and holder ~= client and alarm_instant <= waking.next_instant(q, leases_key)
   local is_empty = not q.claim.is_closed and q.waiting + q.delayed + q.running == 0
   return not is_held and not is_empty and sleeper or nil
 end

@@ -152,7 +152,7 @@ elseif hands_left then
   end
 elseif redis.call("EXISTS", idle_key) == 1 then
   local waking = require "waking"
-  sleeper = waking.helper(q, levels, client)
+  sleeper = waking.helper(q, levels, client, leases_key)
 end
 if q.moves or q.unset_aside or q.dropped then
   local moves = require "moves"
