@@ -23,6 +23,8 @@ export type Handler<Payload = any> = (job: Job<Payload>, context: JobContext) =>
 /** A run of one job: started at once, ended once, by its handler, its time-out or the pool. */
 export class JobRun implements JobContext {
   readonly job: LeasedJob
+  /** By the monotonic clock. */
+  startedAt = 0
   readonly #clock: Clock
   readonly #grant: Grant
   readonly #onEnd: (run: JobRun, result: RunResult) => void
@@ -57,6 +59,7 @@ export class JobRun implements JobContext {
   }
 
   start(handler: Handler, timeoutMs: number): void {
+    this.startedAt = this.#clock.now()
     this.#cancelTimer = this.#clock.setTimer(() => this.#timeOut(timeoutMs), timeoutMs)
     let returned: unknown
     try {

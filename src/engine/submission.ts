@@ -79,6 +79,13 @@ export class Packer {
   readonly #maxPayloadBytes: number
   readonly #tokens = new Map<string, string>()
   readonly #types = new Set<string>()
+  /** The job that is being packed, for the error: a function made anew for every job would cost more than its checks. */
+  #input: JobInput | undefined
+  #index: number | undefined
+  readonly #fail = (problem: string, cause?: unknown): never => {
+    const id = this.#input?.id
+    throw new InvalidJobError({ index: this.#index, jobId: typeof id === 'string' ? id : undefined, problem, cause })
+  }
 
   constructor(defaults: JobInput, maxPayloadBytes: number) {
     this.#defaults = defaults
@@ -89,9 +96,9 @@ export class Packer {
   pack(input: JobInput, index: number | undefined, nowMs: number): PackedJob {
     if (typeof input !== 'object' || input === null || Array.isArray(input))
       throw new InvalidJobError({ index, problem: 'it must be an object' })
-    const fail = (problem: string, cause?: unknown): never => {
-      throw new InvalidJobError({ index, jobId: typeof input.id === 'string' ? input.id : undefined, problem, cause })
-    }
+    this.#input = input
+    this.#index = index
+    const fail = this.#fail
     for (const name in input) if (!known.has(name)) fail(`it has an unknown field ${JSON.stringify(name)}`)
     const defaults = this.#defaults
     const tenant = input.tenant ?? defaults.tenant ?? defaultTenant

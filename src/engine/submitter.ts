@@ -14,7 +14,7 @@ const COST_OF_LINE = 6
 const COST: Readonly<Record<LineKind, number>> = { fresh: 1, named: 3, later: 3 }
 // Jobs are gathered before they go out: a chunk's worth, and more of a stream that mixes many lines, so that a line still
 // has several jobs.
-const GATHERED_JOBS = 4_000
+const GATHERED_JOBS = 8_000
 const GATHERED_BYTES = 2_000_000
 const FEW_LINES = 50
 // A producer that pauses does not keep what it has produced waiting for longer.

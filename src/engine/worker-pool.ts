@@ -294,9 +294,8 @@ export class WorkerPool implements Sleeper {
       job,
       clock: this.#clock,
       grant: new Grant({ job, clock: this.#clock, requests: this.#requests, freshUntil }),
-      onEnd: (ended, result) => this.#onEnd(ended, result, processor, startedAt),
+      onEnd: this.#onEnd,
     })
-    const startedAt = this.#clock.now()
     this.#runs.add(run)
     if (job.isSuspect) this.#suspects += 1
     run.start(processor.handler, job.record.options.timeoutMs ?? processor.timeoutMs)
@@ -320,13 +319,14 @@ export class WorkerPool implements Sleeper {
     return { outcome: 'unknown', delayMs: UNKNOWN_TYPE_DELAY_MS }
   }
 
-  #onEnd(run: JobRun, result: RunResult, processor: Processor, startedAt: number): void {
+  /** One function for all runs: one for each would be as much work as starting it. */
+  readonly #onEnd = (run: JobRun, result: RunResult): void => {
     const { job } = run
     this.#runs.delete(run)
     if (job.isSuspect) this.#suspects -= 1
-    this.#meanRunMs += (this.#clock.now() - startedAt - this.#meanRunMs) / 16
-    const patience = { maxRetries: processor.maxRetries, maxThrottles: this.#settings.maxThrottles }
-    this.#tell(job, finishOf(job, result, patience))
+    this.#meanRunMs += (this.#clock.now() - run.startedAt - this.#meanRunMs) / 16
+    const { maxRetries } = this.#processors.get(job.type) as Processor
+    this.#tell(job, finishOf(job, result, { maxRetries, maxThrottles: this.#settings.maxThrottles }))
   }
 
   #tell(job: LeasedJob, finish: Finish): void {
