@@ -137,8 +137,8 @@ const mutants: readonly Mutant[] = [
   },
   {
     what: 'one parked tenant less is brought back at once',
-    line: 'local DUE_IN_STEPS = 8',
-    becomes: 'local DUE_IN_STEPS = 7',
+    line: 'return math.max(1, math.ceil(turns * due / (ready + due)))',
+    becomes: 'return math.max(2, math.ceil(turns * due / (ready + due)))',
   },
   {
     what: 'one overdue tenant less is looked at',

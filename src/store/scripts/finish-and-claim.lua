@@ -47,8 +47,7 @@ local finished, finished_from = ARGV, 11 -- list: how many claims had successes;
 -- before, how many succeeded, these, and how many tenants they are of; of each tenant its name, the level it stood on
 -- and how many. Then for every other job: fence, job, level it stood on, outcome, µs, text.
 
-local DUE_AT_ONCE = 64 -- parked tenants, delayed jobs and leases brought back in one claim
-local DUE_IN_STEPS = 8 -- parked tenants brought back before the claim goes on
+local DUE_AT_ONCE = 64 -- leases, delayed jobs and unparking tenants brought back in one claim
 local FRESH_SHARE = 0.6 -- of the jitter: the age at which a grant is stale
 
 local now = time.now(now_given)
@@ -114,25 +113,13 @@ if q.paused == 0 then
     end
   end
 end
--- Parked tenants that are due come back a few at a time, as hands are free for them: one that is unparked and served by
--- the same script is read and written once.
-local unparked, came = 0
-repeat
-  came = redis.call("ZRANGEBYSCORE", parked_key, "-inf", now, "LIMIT", unparked, DUE_IN_STEPS)
-  unparked = unparked + #came
-  for _, name in ipairs(came) do
-    local standing = require "standing"
-    local tenant = tenants.load(q, name)
-    -- Unless a permit that came back had it unparked before, and its turn has parked it anew.
-    if not tenant.parked_until then
-      standing.unpark(q, tenant)
-    end
-  end
-  if #levels > 0 then
-    claiming.run(q, levels)
-  end
-until #came < DUE_IN_STEPS or claim.left == 0 or claim.is_closed or unparked >= DUE_AT_ONCE
-is_bounded = is_bounded or unparked >= DUE_AT_ONCE
+local parked_due = redis.call("ZCOUNT", parked_key, "-inf", now)
+if parked_due > 0 then
+  local comeback = require "comeback"
+  is_bounded = comeback.run(q, parked_due, levels) or is_bounded
+elseif #levels > 0 then
+  claiming.run(q, levels)
+end
 
 -- 3. When to come again, and who else should.
 

@@ -25,7 +25,6 @@ import { claimedTextOf, type Job, type Lane, type Stand } from './tenant.ts'
 import { nextTurn, type Turn } from './turns.ts'
 
 const LOOKS = 64
-const DUE_IN_STEPS = 8
 
 export function finishAndClaim(queue: QueueState, client: string, request: ClaimRequest, now: number): ClaimReply {
   queue.begin(now)
@@ -34,6 +33,7 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
   const before = { leases: [...queue.leases], jobs: dueJobs(queue), since: overdueIndex(queue) }
   const lifted = liftedTenants(queue)
   const due = dueTenants(queue)
+  const ready = queue.tenants.flatMap(({ stands }) => levels.filter((level) => stands[level].present)).length
   const givenBack: Job[] = []
   const ended = new Set<string>()
   const stale = finishAll(queue, client, request.finished, givenBack, ended)
@@ -44,7 +44,7 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
 
   const claim = newClaim(queue, request, before.since)
   const open = queue.paused.queue === 0 ? levels.filter((level) => isServed(queue, request, level)) : []
-  const isEachBack = claimInSteps(queue, claim, due, open)
+  const isEachBack = claimInSteps(queue, claim, { due, ready }, open)
   for (const stand of claim.misplaced) stand.indexedSince = stand.since
   if (claim.jobs.length > 0) {
     const fence = String(claim.fence)
@@ -74,17 +74,23 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
   }
 }
 
-/** Parked tenants come back a few at a time, as hands are free. False when as many came as may at once. */
-function claimInSteps(queue: QueueState, claim: Claim, due: readonly DueTenant[], open: readonly Level[]): boolean {
+/** Parked tenants come back as hands are free, by their share of all who may run. False when as many came as may at once. */
+function claimInSteps(
+  queue: QueueState,
+  claim: Claim,
+  { due, ready }: { due: readonly DueTenant[]; ready: number },
+  open: readonly Level[],
+): boolean {
   let from = 0
-  let came: readonly DueTenant[]
   do {
-    came = due.slice(from, from + DUE_IN_STEPS)
+    const turns = Math.ceil(claim.left / queue.values.quantum)
+    const step = Math.max(1, Math.ceil((turns * due.length) / (ready + due.length)))
+    const came = due.slice(from, Math.min(from + step, DUE_AT_ONCE))
     from += came.length
     for (const each of came) bringBack(queue, claim, each)
     for (const level of open) if (!claim.isClosed) claimLevel(queue, claim, level, open)
-  } while (came.length === DUE_IN_STEPS && claim.left > 0 && !claim.isClosed && from < DUE_AT_ONCE)
-  return from < DUE_AT_ONCE
+  } while (from < due.length && claim.left > 0 && !claim.isClosed && from < DUE_AT_ONCE)
+  return from < DUE_AT_ONCE || from >= due.length
 }
 
 /** Unless it was back before, and may be parked anew. */
