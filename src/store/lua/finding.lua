@@ -83,4 +83,15 @@ function finding.find(q, job, is_known)
   return found
 end
 
+-- By its key, or by its tenant and the digest of the id given to it where that is not empty.
+function finding.at(q, job, tenant, digest)
+  if digest == "" then
+    return finding.find(q, job, false)
+  end
+  local ids = require "ids"
+  ids.open(q)
+  local place = ids.find(q, digest)
+  return place and finding.find(q, place .. ":" .. tenant, true)
+end
+
 return finding

@@ -10,7 +10,6 @@ local standing = require "standing"
 local lanes = require "lanes"
 local fronts = require "fronts"
 local places = require "places"
-local ids = require "ids"
 local finding = require "finding"
 local requests = require "requests"
 local waking = require "waking"
@@ -50,16 +49,7 @@ local q = opening.open(
 if not q then
   return { "unknown" }
 end
-local job = job_given
-if digest ~= "" then
-  ids.open(q)
-  local place = ids.find(q, digest)
-  if not place then
-    return { "unknown" }
-  end
-  job = place .. ":" .. tenant_given
-end
-local found = finding.find(q, job, digest ~= "")
+local found = finding.at(q, job_given, tenant_given, digest)
 if not found then
   return { "unknown" }
 end
@@ -69,7 +59,7 @@ end
 if found.state == "succeeded" or found.state == "failed" then
   return { "ended", found.state }
 end
-local tenant = tenants.load(q, found.tenant)
+local job, tenant = found.job, tenants.load(q, found.tenant)
 if found.state == "running" then
   redis.call("EXISTS", q.keys.prefix .. "wake:" .. found.client)
   if not redis.call("ZSCORE", canceled_key, job) then

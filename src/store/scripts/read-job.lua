@@ -3,7 +3,6 @@
 -- ended) or {"unknown"}.
 local time = require "time"
 local queue = require "queue"
-local ids = require "ids"
 local finding = require "finding"
 local queue_key = KEYS[1] -- hash: the queue's state
 local delayed_key = KEYS[2] -- zset: job → instant
@@ -24,17 +23,8 @@ local q = queue.open({
 if not q then
   return { "unknown" }
 end
-local job = job_given
-if digest ~= "" then
-  ids.open(q)
-  local place = ids.find(q, digest)
-  if not place then
-    return { "unknown" }
-  end
-  job = place .. ":" .. tenant_given
-end
-local found = finding.find(q, job, digest ~= "")
+local found = finding.at(q, job_given, tenant_given, digest)
 if not found then
   return { "unknown" }
 end
-return { "found", job, found.state, found.due or "", found.reason or "", found.text or "" }
+return { "found", found.job, found.state, found.due or "", found.reason or "", found.text or "" }
