@@ -39,3 +39,9 @@ it('the first example of the README runs to its end, and is no longer than a scr
 
   expect(text.split('\n').length).toBeLessThanOrEqual(24)
 })
+
+it('the example program is the one the README shows', () => {
+  const example = codeBlocks(read('README.md')).find(({ language }) => language === 'ts')
+
+  expect(read('examples/first-steps.ts').trim()).toBe(example?.text.trim())
+})
