@@ -25,7 +25,7 @@ export interface Processor {
 // Registered as idle for this long; each claim registers again, at the latest every heartbeat of the waker.
 const IDLE_FOR_MS = 30_000
 // What ends within this share of a usual run is told together, at most this much later: a hand idles a little, Redis is
-// asked far less often. (50 hands of 20–180 ms: half the Redis CPU a job for 5 % of the rate.)
+// asked far less often. (50 hands of 20–180 ms: half the Redis CPU a job for 7 % of the rate.)
 const GATHER_SHARE = 0.15
 const LONGEST_GATHER_MS = 15
 // Whoever does not hold the alarm looks after it, but not more often than this.
@@ -262,8 +262,8 @@ export class WorkerPool implements Sleeper {
   }
 
   /**
-   * Hands are free and nothing is under way that would claim for them. A call that wanted no more than it got takes this
-   * process off the list of those to wake, also when the call beside it has just put it there.
+   * Hands are free and nothing is under way that would claim for them. A call that got all it wanted has taken this process
+   * off the list of those to wake, so somebody must ask.
    */
   #hasIdleHands(): boolean {
     return !this.#isExchanging && this.#finished.length === 0 && this.#freeHands() > 0
