@@ -70,7 +70,7 @@ function limits.open(q)
     end
   end
   -- A tenant can wait for a slot only under a concurrency limit: of the template, or of its own.
-  opened.may_hold = q.has_own_limits
+  opened.may_hold = q.has_own_slots
   for _, rule in ipairs(opened.tenant) do
     opened.may_hold = opened.may_hold or rule.kind == "concurrency"
     want("tenant", rule)

@@ -43,7 +43,8 @@ function queue.open(keys, now)
   -- Every number stands here from the start: a table that grows field by field is made anew again and again.
   local q = {
     keys = keys, now = now, settings = cmsgpack.unpack(values[1]), server = values[2], counts = {},
-    stored_state = values[3], has_own_limits = values[5] ~= false, server_changed = false, pauses_changed = false,
+    stored_state = values[3], has_own_limits = values[5] ~= false,
+    has_own_slots = values[5] == "slots", server_changed = false, pauses_changed = false,
     claim = nil, limits = nil, tenants = nil, runs = nil, lines = nil, ended = nil, stale = nil, moves = nil,
     bytes_left = 0, suspect_taken = false,
     clock = 0, fence = 0, turns = 0, restarts = 0, restarted_at = 0, waiting = 0, delayed = 0, running = 0,

@@ -34,6 +34,7 @@ if not q then
 end
 local patch = cjson.decode(patch_json)
 local tenant = tenants.load(q, name)
+local has_slots = false
 
 if patch.weight then
   standing.reweigh(q, tenant, patch.weight)
@@ -61,6 +62,9 @@ if patch.limits then
   table.sort(own, function(a, b)
     return a.name < b.name
   end)
+  for _, rule in ipairs(own) do
+    has_slots = has_slots or rule.kind == "concurrency"
+  end
   tenants.set(tenant, "limits", #own > 0 and cmsgpack.pack(own) or nil)
 end
 if patch.paused == true and not tenant.fields.paused then
@@ -74,8 +78,9 @@ end
 standing.settle(q, tenant)
 local sleeper = waking.find(q)
 
-if tenant.fields.limits then
-  redis.call("HSET", queue_key, "own_limits", "1")
+-- Claims look for limits of tenants' own, and for tenants that wait for slots, only once there are any.
+if tenant.fields.limits and not q.has_own_slots then
+  redis.call("HSET", queue_key, "own_limits", has_slots and "slots" or "buckets")
 end
 if patch.paused == true then
   redis.call("ZADD", paused_key, "NX", now, name)

@@ -178,7 +178,7 @@ it('gives a parked tenant limits of its own and looks at it again', async () => 
   expect(own.changes).toEqual({
     parked: null,
     queue: {
-      own_limits: '1',
+      own_limits: 'slots',
       'state.weights:normal': 1000,
     },
     'ready:normal': {
