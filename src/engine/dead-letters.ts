@@ -52,7 +52,7 @@ export class DeadLetters {
     return (await takeDeadLetter(this.#requests, { jobKey: key, retries: true })) === 'retried'
   }
 
-  /** The job is gone for good. False: there is no such letter. */
+  /** The job is gone for good; `queue.job` shows it as canceled from then on. False: there is no such letter. */
   async discard(key: string): Promise<boolean> {
     return (await takeDeadLetter(this.#requests, { jobKey: key, retries: false })) === 'discarded'
   }

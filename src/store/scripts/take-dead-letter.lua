@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Takes one letter out of the dead letters: its job runs again as if fresh, or is discarded for good.
+-- Takes one letter out of the dead letters: its job runs again as if fresh, or is discarded for good
+-- (and is known as canceled as long as its id is).
 -- Replies {"retried"}, {"discarded"} or {"unknown"}.
 local time = require "time"
 local queue = require "queue"
@@ -25,6 +26,7 @@ local dead_jobs_key = KEYS[13] -- hash: job → reason and record
 local idle_key = KEYS[14] -- zset: client → until when it is known to wait
 local client_key = KEYS[15] -- hash: replies to the client's last requests
 local running_key = KEYS[16] -- hash: tenant → jobs that run
+local canceled_key = KEYS[17] -- zset: job → when the mark may be forgotten
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local job = ARGV[3] -- its key
@@ -60,6 +62,8 @@ if retries == 1 then
   end
 else
   queue.count(q, "discarded", 1)
+  -- Else it would seem to have succeeded: a job that is nowhere has.
+  redis.call("ZADD", canceled_key, string.format("%d", q.now + q.settings.keep_ids), job)
 end
 redis.call("ZREM", dead_key, job)
 redis.call("HDEL", dead_jobs_key, job)

@@ -69,6 +69,8 @@ it('discards a job for good', async () => {
       '(expires)': true,
       '1': '1',
     },
+    // As long as ids are kept, counted from now.
+    canceled: { 'normal:default:1000000000:a': 173_800_000_000 },
     dead: null,
     'dead:jobs': null,
     queue: {

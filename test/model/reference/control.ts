@@ -100,7 +100,8 @@ export function takeDeadLetter(
     queue.count('deadLettersRetried')
     return 'retried'
   }
-  job.state = 'forgotten'
+  job.state = 'canceled'
+  job.at = now + queue.values.keep_ids
   queue.count('deadLettersDiscarded')
   return 'discarded'
 }
