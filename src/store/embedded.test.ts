@@ -198,6 +198,16 @@ it('a server whose socket was removed is ended before another one opens its data
   expect(await again.call('GET', 'kept')).toBe('yes')
 })
 
+it('a server whose folder was removed ends by itself', async () => {
+  const user = await use()
+  const serverPid = await pidOf(user)
+  await leave(user)
+
+  await rm(root, { recursive: true, force: true })
+
+  await ended(serverPid)
+})
+
 it('a folder with a long name and spaces has its socket elsewhere', async () => {
   dataDir = join(root, 'a folder '.repeat(12).trim(), 'data')
   await mkdir(dataDir, { recursive: true })

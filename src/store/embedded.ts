@@ -63,7 +63,7 @@ const LONGEST_SOCKET_PATH_BYTES = 100
 /**
  * Runs redis-server as its child and waits for its end, so that it knows how it ended: 0 is a clean stop, with all
  * data on disk. Meanwhile it asks every period who is connected: one line is redis-cli itself, and no line means that
- * there was no answer, which is no reason to stop. It belongs to no terminal and no process group of a user, so
+ * there was no answer, which is no reason to stop; that the folder is gone is one: nobody can come any more. It belongs to no terminal and no process group of a user, so
  * nothing that ends its users ends it.
  */
 const SUPERVISOR = `
@@ -79,7 +79,7 @@ trap 'kill "$pid"' TERM
   empty=0
   while sleep "$period"; do
     clients=$("$cli" -s "$socket" CLIENT LIST 2>/dev/null | grep -c '^id=')
-    if [ "$clients" -eq 1 ]; then empty=$((empty + 1)); else empty=0; fi
+    if [ "$clients" -eq 1 ] || [ ! -d "$folder" ]; then empty=$((empty + 1)); else empty=0; fi
     if [ "$empty" -ge 3 ]; then kill "$pid"; fi
   done
 ) &

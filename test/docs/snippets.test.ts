@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
+import { stopEmbeddedServer } from '../../src/store/embedded.ts'
 import { codeBlocks, documents, read, root } from './markdown.ts'
 import { type Snippet, snippetProject, snippetsOf } from './snippets.ts'
 
@@ -30,6 +31,8 @@ it('the first example of the README runs to its end, and is no longer than a scr
   const example = codeBlocks(read('README.md')).find(({ language }) => language === 'ts')
   const text = example?.text ?? ''
   const folder = projectOf([{ fileName: 'example.mts', text }])
+  // Before the folder is removed: finished hooks run in reverse order.
+  onTestFinished(() => stopEmbeddedServer({ dataDir: join(folder, '.sluice') }))
 
   await execute(process.execPath, ['--import', 'tsx', 'example.mts'], {
     cwd: folder,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { LeaseLostError, PermanentError, Sluice } from '../../src/index.ts'
+import { stopEmbeddedServer } from '../../src/store/embedded.ts'
 import { Countdown, pause, payloads, until, useEngine, withResolvers } from './engine.ts'
 
 const engine = useEngine()
@@ -392,6 +393,7 @@ it('runs on a Redis of its own where that is asked for', async () => {
     await until(async () => (await queue.counts()).succeeded === 10)
   } finally {
     await sluice.close()
+    await stopEmbeddedServer({ dataDir })
     await rm(dataDir, { recursive: true, force: true })
   }
 })
