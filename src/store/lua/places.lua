@@ -2,11 +2,7 @@
 -- under which a job stands wherever it is not in its lane's list. Lanes and tenants are tokens: their ':' is escaped.
 local places = {}
 
-local format, match = string.format, string.match
-
-function places.key(level, lane, sequence, tenant)
-  return format("%s:%s:%d:%s", level, lane, sequence, tenant)
-end
+local match = string.match
 
 -- level, lane, sequence, tenant
 function places.parse(job)

@@ -118,7 +118,6 @@ function tenants.running(q, tenant)
     -- What this script has started and ended so far is not written yet.
     local change = q.runs and q.runs[tenant.name] or 0
     tenant.running = tonumber(redis.call("HGET", q.keys.running, tenant.name) or 0) + change
-    tenant.ran = tenant.running
   end
   return tenant.running
 end
