@@ -23,7 +23,6 @@ export interface TenantView extends FoundTenant {
 }
 
 const rules = {
-  // A turn of less than one job would never come: the smallest weight still gives one with the smallest quantum of 4.
   weight: optional(number({ min: 0.01, max: 1_000 })),
   basePriority: optional(integer({ min: -1e12, max: 1e12 })),
   level: (value: unknown, path: string, report: (path: string, problem: string) => void) =>
