@@ -25,6 +25,8 @@ export class JobRun implements JobContext {
   readonly job: LeasedJob
   /** By the monotonic clock. */
   startedAt = 0
+  /** Kept by `Runs`. */
+  place = 0
   readonly #clock: Clock
   readonly #grant: Grant
   readonly #onEnd: (run: JobRun, result: RunResult) => void

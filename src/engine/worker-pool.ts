@@ -13,6 +13,7 @@ import { LeaseKeeper } from './lease-keeper.ts'
 import type { Log } from './log.ts'
 import type { RunResult } from './outcome.ts'
 import type { QueueSettings } from './queue-options.ts'
+import { Runs } from './runs.ts'
 import { UntoldJobs } from './untold-jobs.ts'
 import type { Sleeper, Waker } from './waker.ts'
 
@@ -52,7 +53,7 @@ export class WorkerPool implements Sleeper {
   readonly #leases: LeaseKeeper
   readonly #processors = new Map<string, Processor>()
   /** Two of them can be of one job: one that lost its lease, and the next. */
-  readonly #runs = new Set<JobRun>()
+  readonly #runs = new Runs()
   readonly #unknownTypes = new Set<string>()
   readonly #untold = new UntoldJobs()
   #concurrency = 0
@@ -131,12 +132,11 @@ export class WorkerPool implements Sleeper {
     this.#waker.remove(this)
     if (!this.#isStarted) return
     await this.#quietWithin(this.#settings.shutdownGraceMs)
-    for (const run of this.#runs) {
+    for (const run of this.#runs.takeAll()) {
       run.abort(new ClosedError(`The queue "${this.#queue}"`))
       run.forsake()
       this.#tell(run.job, { outcome: 'released' })
     }
-    this.#runs.clear()
     await this.#lastExchange()
     this.#leases.close()
     this.#state = 'closed'

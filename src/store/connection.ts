@@ -161,7 +161,12 @@ export class Connection {
 
   #settle(call: Call): void {
     call.settled = true
-    while (this.#first?.settled) this.#first = this.#first.next
+    while (this.#first?.settled) {
+      const { next } = this.#first
+      // A chain through calls long gone would keep all of them, replies included, until the next full collection.
+      this.#first.next = undefined
+      this.#first = next
+    }
     if (this.#first === undefined) this.#last = undefined
   }
 
