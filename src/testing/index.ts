@@ -1,1 +1,8 @@
 export { type StartRedisOptions, startRedis, type TestRedis } from './redis-server.ts'
+export {
+  startUpstream,
+  type Upstream,
+  type UpstreamCall,
+  type UpstreamOptions,
+  type UpstreamReport,
+} from './upstream.ts'
