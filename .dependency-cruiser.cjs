@@ -6,6 +6,7 @@ const layers = [
   ['limits'],
   ['engine'],
   ['bulk', 'refresh', 'collect'],
+  ['observe'],
   ['http', 'nestjs'],
   ['cli'],
 ]

@@ -6,7 +6,15 @@ export type { JobView } from './engine/job-view.ts'
 export type { LimitControl, LimitStatus } from './engine/limit-control.ts'
 export type { Log, LogEntry } from './engine/log.ts'
 export { discard, type Outcome, throttled } from './engine/outcome.ts'
-export type { BulkInput, FairnessSettings, Middleware, Queue, SubmitOptions, SubmittedJob } from './engine/queue.ts'
+export type {
+  BulkInput,
+  FairnessSettings,
+  Middleware,
+  Queue,
+  QueueView,
+  SubmitOptions,
+  SubmittedJob,
+} from './engine/queue.ts'
 export type { ProcessOptions, QueueOptions } from './engine/queue-options.ts'
 export { Sluice, type SluiceOptions } from './engine/sluice.ts'
 export type { JobInput } from './engine/submission.ts'

@@ -11,6 +11,7 @@ import { finishAndClaim } from '../store/scripts/finish-and-claim.ts'
 import { pauseQueue } from '../store/scripts/pause-queue.ts'
 import { type QueueCounts, readCounts } from '../store/scripts/read-counts.ts'
 import { addressOf } from '../store/scripts/read-job.ts'
+import { readSettings } from '../store/scripts/read-settings.ts'
 import { registerQueue } from '../store/scripts/register-queue.ts'
 import { readTenantTokens } from '../store/tenant-tokens.ts'
 import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
@@ -78,6 +79,14 @@ const fairnessRules = {
 
 /** What can be changed while running; see QueueOptions. */
 export type FairnessSettings = Pick<QueueOptions, 'quantum' | 'alpha' | 'maxProgressMs' | 'maxWaitMs'>
+
+/** How a queue shares and whether it is paused, changes made while running included. */
+export interface QueueView extends Required<FairnessSettings> {
+  readonly name: string
+  /** In ms since 1970; undefined: it is not paused. */
+  readonly pausedSince: number | undefined
+  readonly levelsPausedSince: Readonly<Record<Level, number | undefined>>
+}
 
 const submitRules = {
   basePriority: optional(integer({ min: -1e12, max: 1e12 })),
@@ -274,6 +283,20 @@ export class Queue {
   async counts(): Promise<QueueCounts> {
     await this.#ready()
     return readCounts(this.#requests)
+  }
+
+  /** How it shares and whether it is paused, changes made while running included. */
+  async view(): Promise<QueueView> {
+    await this.#ready()
+    const { values, ...pauses } = await readSettings(this.#requests)
+    return {
+      name: this.name,
+      quantum: values.quantum,
+      alpha: values.alpha,
+      maxProgressMs: values.max_progress / 1000,
+      maxWaitMs: values.max_wait / 1000,
+      ...pauses,
+    }
   }
 
   /** One tenant: settings, pause, limits, and how it stands. */

@@ -31,6 +31,15 @@ const sluiceRules = {
   log: optional(callback<Log>()),
 }
 
+/** Where a Sluice keeps what it keeps. */
+export interface Store {
+  readonly redis: Redis
+  readonly prefix: string
+}
+
+/** For parts of this package that keep something beside the queues, such as the server's audit log. */
+export let storeOf: (sluice: Sluice) => Store
+
 /** The door to everything: one per process, closed at its end. Connects by itself, and again whenever it must. */
 export class Sluice {
   readonly #redis: Redis
@@ -39,6 +48,10 @@ export class Sluice {
   readonly #log: Log
   readonly #queues = new Map<string, Queue>()
   #isClosed = false
+
+  static {
+    storeOf = (sluice) => ({ redis: sluice.#redis, prefix: sluice.#prefix })
+  }
 
   constructor(options: SluiceOptions) {
     const { prefix, log, ...redis } = checkOptions('Sluice', options, sluiceRules)

@@ -281,6 +281,22 @@ describe('pausing', () => {
     expect(await queue.claim(1)).toHaveLength(1)
   })
 
+  it('is shown with the settings that hold, changed ones included', async () => {
+    const queue = engine.queue({ quantum: 9 })
+    await queue.change({ maxWaitMs: 5_000 })
+    await queue.pause({ level: 'low' })
+
+    expect(await queue.view()).toEqual({
+      name: 'q',
+      quantum: 9,
+      alpha: 0,
+      maxProgressMs: 60_000,
+      maxWaitMs: 5_000,
+      pausedSince: undefined,
+      levelsPausedSince: { high: undefined, normal: undefined, low: expect.any(Number) },
+    })
+  })
+
   it('shows the tenants that have work or are paused', async () => {
     const queue = engine.queue()
     for (const tenant of ['a', 'b:c']) await queue.submit({ type: 'T', tenant })
