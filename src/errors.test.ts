@@ -15,6 +15,7 @@ const examples: errors.SluiceError[] = [
   new errors.JobTimeoutError({ jobId: 'x', jobTimeoutMs: 30_000 }),
   new errors.PermanentError('gone'),
   new errors.ThrottledError({ retryAfterMs: 1_000 }),
+  new errors.UpstreamError({ host: 'api.example.com', status: 502, message: 'api.example.com answered 502' }),
   new errors.ScriptError({ script: 'claim-jobs', detail: 'attempt to index nil' }),
 ]
 

@@ -19,6 +19,7 @@ export const errorCodes = {
   SLUICE_JOB_TIMEOUT: 'A job ran longer than its time-out.',
   SLUICE_PERMANENT: 'Thrown by a handler: do not try this job again.',
   SLUICE_THROTTLED: 'Thrown by a handler: the upstream pushed back.',
+  SLUICE_UPSTREAM: 'The upstream could not be reached, was too slow, or said that it failed.',
   SLUICE_SCRIPT: 'A Lua script failed in a way that is a bug in Sluice or in the stored data.',
 } as const
 
@@ -226,6 +227,20 @@ export class ThrottledError extends SluiceError {
   constructor(data?: { retryAfterMs?: number | undefined; message?: string; cause?: unknown }) {
     super(data?.message ?? 'The upstream pushed back.', data)
     this.retryAfterMs = data?.retryAfterMs
+  }
+}
+
+/** Thrown by the built-in processor `http.request`: the job is tried again. */
+export class UpstreamError extends SluiceError {
+  readonly code = 'SLUICE_UPSTREAM'
+  readonly host: string
+  /** What it answered; undefined when it did not. */
+  readonly status: number | undefined
+
+  constructor(data: { host: string; status?: number | undefined; message: string; cause?: unknown }) {
+    super(data.message, data)
+    this.host = data.host
+    this.status = data.status
   }
 }
 
