@@ -1,0 +1,46 @@
+import type { Command } from 'commander'
+import { startUpstream } from '../../testing/upstream.ts'
+import { type Invocation, newCommand, onCall } from '../command.ts'
+import type { ExitName } from '../exit-codes.ts'
+import { Interruption } from '../interruption.ts'
+import { wholeNumber } from '../option-values.ts'
+
+interface DemoOptions {
+  readonly limit: number
+  readonly onlyUpstream?: true
+  readonly port?: number
+}
+
+export function demoCommand(): Command {
+  const command = newCommand('demo', {
+    summary: 'show the main job on this machine, in under a minute',
+    examples: ['sluice demo', 'sluice demo --json | tail -n 1', 'sluice demo --only-upstream --port 7720 --limit 500'],
+  })
+    .option('--only-upstream', 'start only the upstream, to aim calls of your own at, until Ctrl-C')
+    .option('--limit <calls>', 'of that upstream: calls in any second', wholeNumber({ min: 1, max: 1_000_000 }), 500)
+    .option('--port <port>', 'of that upstream; a free one unless given', wholeNumber({ min: 1, max: 65_535 }))
+  return onCall<DemoOptions>(command, serveUpstream)
+}
+
+/** For `sluice run` and whatever else calls an API: says what arrived when it is asked to end. */
+async function serveUpstream({ output, options }: Invocation<DemoOptions>): Promise<ExitName> {
+  const interruption = Interruption.listen(() => {})
+  const upstream = await startUpstream({
+    limit: options.limit,
+    latencyMs: 20,
+    ...(options.port === undefined ? {} : { port: options.port }),
+  })
+  output.talk(`An upstream that takes ${options.limit} calls in any second: ${upstream.url}`)
+  output.talk(`What it saw: ${upstream.url}/-/report. Ctrl-C ends it.`)
+  await new Promise((resolve) => {
+    interruption.signal.addEventListener('abort', resolve)
+  })
+  const report = await upstream.report()
+  await upstream.stop()
+  interruption.ignore()
+  output.data(
+    report,
+    () => `${report.calls} calls, ${report.violations} too many, ${report.busiest} in the busiest second`,
+  )
+  return 'ok'
+}

@@ -1,0 +1,10 @@
+#!/usr/bin/env node
+import { runCommandLine } from './command-line.ts'
+
+// A reader that has seen enough, such as `head`, is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(0)
+})
+
+void runCommandLine(process.argv.slice(2))

@@ -1,0 +1,47 @@
+import { InvalidArgumentError } from 'commander'
+import { parseLimit } from '../limits/definition.ts'
+import { parseDuration } from './duration.ts'
+
+/** Parsers of option values, for commander: what they throw is told as a usage error of the option. */
+
+export function wholeNumber({ min, max }: { min: number; max: number }): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`)
+  }
+}
+
+export function decimal({ min, max }: { min: number; max: number }): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (text.trim() !== '' && value >= min && value <= max) return value
+    throw new InvalidArgumentError(`It must be a number from ${min} to ${max}.`)
+  }
+}
+
+/** `500/s`, kept as text: the library reads it again. */
+export function rate(text: string): string {
+  try {
+    parseLimit('rate', text)
+  } catch (error) {
+    throw new InvalidArgumentError(`It ${(error as Error).message}.`)
+  }
+  return text
+}
+
+/** `30s`, `5min`; in ms. */
+export function duration(text: string): number {
+  const ms = parseDuration(text)
+  if (ms === undefined) throw new InvalidArgumentError('It must be a time such as 30s, 5min or 250ms.')
+  return ms
+}
+
+/** `a,b,c`; may be given more than once. */
+export function commaList(text: string, before: readonly string[] = []): string[] {
+  const names = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+  return [...before, ...names]
+}

@@ -1,0 +1,80 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { root } from '../docs/markdown.ts'
+
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+// By its place: a child in another folder would not find it by its name.
+const loader = import.meta.resolve('tsx')
+
+export interface CliOptions {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** What comes on standard input; nothing unless given. */
+  readonly input?: string
+}
+
+export interface CliEnd {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** The CLI in a process of its own, as a shell would start it. */
+export class CliProcess {
+  readonly #child: ChildProcessWithoutNullStreams
+  readonly #ended: Promise<CliEnd>
+  #stdout = ''
+  #stderr = ''
+
+  constructor(args: readonly string[], { cwd = root, env = {}, input = '' }: CliOptions = {}) {
+    // What the shell of the tests has set must not reach into them.
+    const { FORCE_COLOR: _force, NO_COLOR: _no, SLUICE_URL: _url, SLUICE_KEY: _key, ...inherited } = process.env
+    this.#child = spawn(process.execPath, ['--import', loader, main, ...args], { cwd, env: { ...inherited, ...env } })
+    this.#child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      this.#stdout += text
+    })
+    this.#child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr += text
+    })
+    this.#child.stdin.on('error', () => {})
+    this.#child.stdin.end(input)
+    this.#ended = once(this.#child, 'close').then(([code, signal]) => ({
+      code: code as number | null,
+      signal: signal as NodeJS.Signals | null,
+      stdout: this.#stdout,
+      stderr: this.#stderr,
+    }))
+  }
+
+  get stderr(): string {
+    return this.#stderr
+  }
+
+  ended(): Promise<CliEnd> {
+    return this.#ended
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal)
+  }
+
+  /** Waits until it has said something like this; fails when it ends before. */
+  async said(pattern: RegExp): Promise<RegExpExecArray> {
+    for (;;) {
+      const found = pattern.exec(this.#stderr)
+      if (found) return found
+      const more = once(this.#child.stderr, 'data')
+      const end = await Promise.race([more.then(() => undefined), this.#ended])
+      if (end && !pattern.test(this.#stderr)) {
+        throw new Error(`it ended with ${end.code} and never said ${pattern}: ${end.stderr}`)
+      }
+    }
+  }
+}
+
+/** Runs one command to its end. */
+export function sluice(args: readonly string[], options?: CliOptions): Promise<CliEnd> {
+  return new CliProcess(args, options).ended()
+}

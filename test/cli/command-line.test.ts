@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { createProgram } from '../../src/cli/program.ts'
+import { sluice } from './cli-process.ts'
+
+describe('the command line', () => {
+  it('shows its commands when it is asked for help', async () => {
+    const { code, stdout, stderr } = await sluice(['--help'])
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    for (const { name } of createProgram().commands.map((command) => ({ name: command.name() }))) {
+      expect(stdout).toContain(`  ${name}`)
+    }
+  })
+
+  it('ends with 2 when it is not told what to do, and shows the help on standard error', async () => {
+    const { code, stdout, stderr } = await sluice([])
+
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('Usage: sluice')
+  })
+
+  it('guesses which command was meant', async () => {
+    const end = await sluice(['demmo'])
+
+    expect(end).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: "sluice: unknown command 'demmo'; did you mean demo? (see sluice --help)\n",
+    })
+  })
+
+  it('guesses which option was meant', async () => {
+    const end = await sluice(['demo', '--limt', '3'])
+
+    expect(end).toMatchObject({
+      code: 2,
+      stderr: "sluice: unknown option '--limt'; did you mean --limit? (see sluice demo --help)\n",
+    })
+  })
+
+  it('says what a value must be, in one line', async () => {
+    const { code, stderr } = await sluice(['demo', '--limit', 'many'])
+
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^sluice: .*'many' is invalid. It must be a whole number from 1 to 1000000.*\n$/)
+  })
+
+  it('says errors as a problem document with --json', async () => {
+    const { code, stdout, stderr } = await sluice(['demo', '--limit', 'many', '--json'])
+
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(JSON.parse(stderr)).toMatchObject({ title: expect.any(String), detail: expect.any(String), exitCode: 2 })
+  })
+
+  it('shows the stack only with --debug', async () => {
+    const plain = await sluice(['demo', '--limit', 'many'])
+    const debug = await sluice(['demo', '--limit', 'many', '--debug'])
+
+    expect(plain.stderr).not.toContain('    at ')
+    expect(debug.stderr).toContain('    at ')
+  })
+})
