@@ -94,6 +94,31 @@ export interface QueueOptions {
    * @default 604_800_000
    */
   keepDeadLettersMs?: number
+  /**
+   * For how long an action is known after its end, its statistics and the ids of its jobs included. Shared.
+   * @default 604_800_000
+   */
+  keepActionsMs?: number
+  /**
+   * For how long the results of an action's jobs are kept after its end. Shared.
+   * @default 86_400_000
+   */
+  keepResultsMs?: number
+  /**
+   * The largest result of a job that an action keeps, as JSON in bytes; of a larger one only its size is kept.
+   * @default 65_536
+   */
+  maxResultBytes?: number
+  /**
+   * How far back `events` can go. Shared.
+   * @default 86_400_000
+   */
+  keepEventsMs?: number
+  /**
+   * How many events are kept at most, about. Shared.
+   * @default 10_000
+   */
+  maxEvents?: number
 }
 
 const limitsRule: Rule<LimitRules> = (value, path, report) => attachLimits(value, path, report)
@@ -119,6 +144,11 @@ export const queueRules = {
   whenFull: oneOf(['wait', 'error'], { default: 'wait' }),
   keepIdsMs: integer({ min: 2_000, max: 60 * day, default: 2 * day }),
   keepDeadLettersMs: integer({ min: 1_000, max: 366 * day, default: 7 * day }),
+  keepActionsMs: integer({ min: 1_000, max: 366 * day, default: 7 * day }),
+  keepResultsMs: integer({ min: 1_000, max: 366 * day, default: day }),
+  maxResultBytes: integer({ min: 0, max: 16 * 1024 * 1024, default: 65_536 }),
+  keepEventsMs: integer({ min: 1_000, max: 366 * day, default: day }),
+  maxEvents: integer({ min: 100, max: 1_000_000, default: 10_000 }),
 }
 
 export type QueueSettings = Settings<typeof queueRules>
@@ -140,6 +170,10 @@ export function declaredSettings(settings: QueueSettings): DeclaredSettings {
       max_pending_tenant: settings.maxPendingPerTenant,
       keep_ids: settings.keepIdsMs * 1000,
       keep_dead: settings.keepDeadLettersMs * 1000,
+      keep_actions: settings.keepActionsMs * 1000,
+      keep_results: settings.keepResultsMs * 1000,
+      keep_events: settings.keepEventsMs * 1000,
+      max_events: settings.maxEvents,
     },
     limits: settings.limits,
   }

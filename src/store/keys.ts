@@ -28,6 +28,10 @@ const fixed = {
   ids: 'ids',
   idle: 'idle',
   alarm: 'alarm',
+  actions: 'actions',
+  events: 'events',
+  duties: 'duties',
+  dutyTries: 'duties:tries',
 } as const
 
 /** Keys per client of this process. */
@@ -42,6 +46,14 @@ const insideScripts = [
   'lanes:<tenant>',
   'claim:<fence>',
   'ids:<period>:<generation>:<bucket>',
+  'ids:@<tenant>:<action>:<generation>:<bucket>',
+  'action:<tenant>:<action>',
+  'actions:<tenant>',
+  'stats:<tenant>:<action>',
+  'letters:<tenant>:<action>',
+  'results:<tenant>:<action>',
+  'finished:<tenant>:<action>',
+  'trash:<number>',
 ] as const
 
 export type QueueKeys = Readonly<Record<keyof typeof fixed | keyof typeof perClient, string>>

@@ -12,8 +12,9 @@ export const defaultTenant = 'default'
 
 const longestName = 256
 
-// A job's key is split at ':'; '!' starts an ordered lane; braces would be mistaken for a hash tag by human readers.
-const special = /[:!%{}\s]/g
+// A job's key is split at ':'; '!' starts an ordered lane, '@' the lane of an action; braces would be mistaken for a hash
+// tag by human readers.
+const special = /[:!%{}\s]|^@/g
 
 /** What is wrong with a name or id of the caller's, or undefined. */
 export function problemOfName(name: unknown): string | undefined {
@@ -42,9 +43,25 @@ export function toLaneToken(lane: string, isOrdered: boolean): string {
   return isOrdered ? `!${toToken(lane)}` : toToken(lane)
 }
 
+/** The lane of an action: nobody else's jobs can stand in it. */
+export function toActionLane(action: string, isOrdered: boolean): string {
+  return `${isOrdered ? '!' : ''}@${toToken(action)}`
+}
+
+/** The token of the action whose lane this is; undefined for any other lane. */
+export function actionOfLane(lane: string): string | undefined {
+  const start = lane.charCodeAt(0) === ORDERED ? 1 : 0
+  return lane.charCodeAt(start) === OF_ACTION ? lane.slice(start + 1) : undefined
+}
+
+const ORDERED = 33 // '!'
+const OF_ACTION = 64 // '@'
+
 export interface Place {
   readonly level: Level
+  /** Of an action: its name. */
   readonly lane: string
+  readonly action: string | undefined
   readonly isOrdered: boolean
   readonly tenant: string
 }
@@ -57,9 +74,11 @@ export function parseJobKey(id: string): Place | undefined {
   if (!match) return undefined
   const [, level, lane = '', tenant = ''] = match
   const isOrdered = lane.startsWith('!')
+  const action = actionOfLane(lane)
   return {
     level: level as Level,
-    lane: fromToken(isOrdered ? lane.slice(1) : lane),
+    lane: fromToken(action ?? (isOrdered ? lane.slice(1) : lane)),
+    action: action === undefined ? undefined : fromToken(action),
     isOrdered,
     tenant: fromToken(tenant),
   }

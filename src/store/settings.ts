@@ -28,6 +28,10 @@ export interface SettingValues {
   readonly max_pending_tenant: number
   readonly keep_ids: number
   readonly keep_dead: number
+  readonly keep_actions: number
+  readonly keep_results: number
+  readonly keep_events: number
+  readonly max_events: number
 }
 
 export interface DeclaredSettings {

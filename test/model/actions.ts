@@ -101,6 +101,10 @@ export const declared: fc.Arbitrary<DeclaredSettings> = fc.record({
     max_pending_tenant: fc.constantFrom(0, 0, 8),
     keep_ids: fc.constantFrom(48 * HOUR, 2 * HOUR),
     keep_dead: fc.constantFrom(168 * HOUR, HOUR),
+    keep_actions: fc.constant(168 * HOUR),
+    keep_results: fc.constant(24 * HOUR),
+    keep_events: fc.constant(24 * HOUR),
+    max_events: fc.constant(10_000),
   }),
   limits: fc.record({
     queue: fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: rules('queue', 'upstream') }),

@@ -9,7 +9,7 @@ import { changeTenant, type TenantPatch } from '../../src/store/scripts/change-t
 import { type Finish, type FinishedJob, finishAndClaim } from '../../src/store/scripts/finish-and-claim.ts'
 import { pauseQueue } from '../../src/store/scripts/pause-queue.ts'
 import { readDeadLetters } from '../../src/store/scripts/read-dead-letters.ts'
-import { readJob } from '../../src/store/scripts/read-job.ts'
+import { type JobAddress, readJob } from '../../src/store/scripts/read-job.ts'
 import { readLimits } from '../../src/store/scripts/read-limits.ts'
 import { readTenant } from '../../src/store/scripts/read-tenant.ts'
 import { renewLeases } from '../../src/store/scripts/renew-leases.ts'
@@ -244,10 +244,10 @@ function untoldOf(client: Client, finished: readonly FinishedJob[]): ReadonlyMap
   return untold
 }
 
-function addressOf(job: Job): { jobKey: string; tenant: string; digest: string } {
+function addressOf(job: Job): JobAddress {
   return job.digest === ''
-    ? { jobKey: job.key, tenant: '', digest: '' }
-    : { jobKey: '', tenant: job.tenant, digest: job.digest }
+    ? { jobKey: job.key, tenant: '', action: '', digest: '' }
+    : { jobKey: '', tenant: job.tenant, action: '', digest: job.digest }
 }
 
 async function compareJob(world: World, named: Job | undefined): Promise<void> {

@@ -12,7 +12,10 @@ local function in_list(q, level, lane, sequence, tenant, job)
     return nil
   end
   local next_sequence
-  if lane == "default" then
+  if places.action_of(lane) then
+    local actions = require "actions"
+    next_sequence = actions.of_lane(q, tenant, lane).next
+  elseif lane == "default" then
     local packed = redis.call("HGET", q.keys.prefix .. "tenant:" .. tenant, level)
     next_sequence = packed and select(2, cmsgpack.unpack(packed))
   else
@@ -43,6 +46,15 @@ local function claimed(q, job)
   end
 end
 
+-- What still stands aside of an action that has ended will be dropped when it is due.
+local function is_dropped(q, found)
+  if not places.action_of(found.lane) then
+    return false
+  end
+  local actions = require "actions"
+  return actions.is_over(actions.of_lane(q, found.tenant, found.lane))
+end
+
 -- { state, text, … }: state is waiting, delayed, running, failed, canceled or succeeded; nil for a job never seen, or
 -- seen too long ago. `is_known` says that the job exists because its id is in the index.
 function finding.find(q, job, is_known)
@@ -53,6 +65,10 @@ function finding.find(q, job, is_known)
   local found = { job = job, level = level, lane = lane, sequence = sequence, tenant = tenant }
   local mark = redis.call("ZSCORE", q.keys.canceled, job)
   found.text = redis.call("HGET", q.keys.aside, job) or nil
+  if found.text and is_dropped(q, found) then
+    found.state = "canceled"
+    return found
+  end
   if found.text then
     found.due = redis.call("ZSCORE", q.keys.delayed, job) or nil
     found.state = mark and "canceled" or found.due and "delayed" or "waiting"
@@ -83,14 +99,22 @@ function finding.find(q, job, is_known)
   return found
 end
 
--- By its key, or by its tenant and the digest of the id given to it where that is not empty.
-function finding.at(q, job, tenant, digest)
+-- By its key, or by its tenant, the name of its action (or empty) and the digest of the id given to it where that is
+-- not empty.
+function finding.at(q, job, tenant, action_name, digest)
   if digest == "" then
     return finding.find(q, job, false)
   end
   local ids = require "ids"
-  ids.open(q)
-  local place = ids.find(q, digest)
+  local action
+  if action_name ~= "" then
+    local actions = require "actions"
+    action = actions.load(q, tenant, action_name)
+    if not action then
+      return nil
+    end
+  end
+  local place = ids.find(q, ids.open(q, action), digest)
   return place and finding.find(q, place .. ":" .. tenant, true)
 end
 

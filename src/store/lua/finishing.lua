@@ -1,6 +1,7 @@
 -- What a worker has finished, as it tells it with its next claim.
 local queue = require "queue"
 local running = require "running"
+local places = require "places"
 
 local finishing = {}
 
@@ -22,50 +23,72 @@ local function unmark(q, jobs)
   end
 end
 
--- The jobs of one claim that succeeded, tenant by tenant. When the claim still holds as many jobs as its worker has not
--- told of before, they are all the worker's; else each is looked for. Answers where the next claim starts.
+-- Adds the jobs of a group that are still in the claim to those that ended and answers how many; the others are stale.
+local function take_group(q, ended, list, first, count, position, is_whole)
+  local jobs, ours = ended.jobs, 0
+  for i = first, first + count - 1 do
+    if is_whole or redis.call("HEXISTS", ended.claim_key, list[i]) == 1 then
+      jobs[#jobs + 1] = list[i]
+      ours = ours + 1
+    else
+      q.stale[#q.stale + 1] = position + i - first
+    end
+  end
+  return ours
+end
+
+-- What their worker says of an action's jobs: measures of all of them, then as many results as jobs, or none. Answers
+-- where the next group starts.
+local function succeed_in_action(q, name, lane, ended, ours, list, first, at)
+  local actions = require "actions"
+  local action, results = actions.of_lane(q, name, lane), tonumber(list[at + 1])
+  if ours > 0 then
+    actions.finish(q, action, "succeeded", ours)
+    actions.measure(action, list[at])
+  end
+  local next_ours = #ended.jobs - ours + 1
+  for i = 0, results - 1 do
+    if list[first + i] == ended.jobs[next_ours] then
+      local _, _, sequence = places.parse(list[first + i])
+      actions.keep_result(q, action, sequence, list[at + 2 + i])
+      next_ours = next_ours + 1
+    end
+  end
+  return at + 2 + results
+end
+
+-- The jobs of one claim that succeeded, group by group: a group is of one tenant, level and action. When the claim
+-- still holds as many jobs as its worker has not told of before, they are all the worker's; else each is looked for.
+-- Answers where the next claim starts.
 local function succeed(q, list, at, position)
   local fence, untold, count = list[at], tonumber(list[at + 1]), tonumber(list[at + 2])
   local ended = ended_of(q, fence)
   local is_whole = redis.call("HLEN", ended.claim_key) == untold
-  local first, jobs = at + 3, ended.jobs
-  at = first + count
-  if is_whole then
-    for i = first, first + count - 1 do
-      jobs[#jobs + 1] = list[i]
-    end
-  end
-  for _ = 1, tonumber(list[at]) do
-    local name, standing, of_group = list[at + 1], list[at + 2], tonumber(list[at + 3])
-    at = at + 3
-    local ours = of_group
-    if not is_whole then
-      ours = 0
-      for i = first, first + of_group - 1 do
-        if redis.call("HEXISTS", ended.claim_key, list[i]) == 1 then
-          jobs[#jobs + 1] = list[i]
-          ours = ours + 1
-        else
-          q.stale[#q.stale + 1] = position + i - first
-        end
-      end
-    end
-    first, position = first + of_group, position + of_group
+  local first = at + 3
+  at = first + count + 1
+  for _ = 1, tonumber(list[at - 1]) do
+    local name, standing, lane, of_group = list[at], list[at + 1], list[at + 2], tonumber(list[at + 3])
+    local ours = take_group(q, ended, list, first, of_group, position, is_whole)
+    at = at + 4
     if ours > 0 then
       running.ends(q, name, standing, ours)
       queue.count(q, "succeeded", ours)
     end
+    if lane ~= "" then
+      at = succeed_in_action(q, name, lane, ended, ours, list, first, at)
+    end
+    first, position = first + of_group, position + of_group
   end
   if q.canceling > 0 then
-    unmark(q, jobs)
+    unmark(q, ended.jobs)
   end
-  return at + 1, position
+  return at, position
 end
 
 local function finish_others(q, list, from, position)
   local outcomes = require "outcomes"
   local seen = {}
-  for i = from, #list, 6 do
+  for i = from, #list, 7 do
     local fence, job = list[i], list[i + 1]
     local ended = ended_of(q, fence)
     local text = redis.call("HGET", ended.claim_key, job)
@@ -75,7 +98,7 @@ local function finish_others(q, list, from, position)
       seen[fence .. job] = true
       ended.jobs[#ended.jobs + 1] = job
       text = string.gsub(text, "^%^%l+\n", "")
-      outcomes.apply(q, fence, job, list[i + 2], list[i + 3], tonumber(list[i + 4]), list[i + 5], text)
+      outcomes.apply(q, fence, job, list[i + 2], list[i + 3], tonumber(list[i + 4]), list[i + 5], text, list[i + 6])
     end
     position = position + 1
   end

@@ -2,6 +2,7 @@
 -- first. A front is what was given back now, what stands in the front list, and what has just fallen due, in that
 -- order.
 local record = require "record"
+local queue = require "queue"
 
 local fronts = {}
 
@@ -71,11 +72,15 @@ function fronts.release(q, tenant, lane, job)
 end
 
 -- A job cancelled while it waited is dropped when a claim meets it.
-function fronts.is_marked(q, tenant, job)
+function fronts.is_marked(q, tenant, lane, job)
   if tenant.marks == 0 or not redis.call("ZSCORE", q.keys.canceled, job) then
     return false
   end
   tenant.marks = tenant.marks - 1
+  if lane.action then
+    local actions = require "actions"
+    actions.unmark(lane.action)
+  end
   note(q, "dropped", job)
   return true
 end
@@ -121,7 +126,7 @@ function fronts.take(q, tenant, lane, count, taken)
     if first.is_aside then
       note(q, "unset_aside", first.job)
     end
-    if not fronts.is_marked(q, tenant, first.job) then
+    if not fronts.is_marked(q, tenant, lane, first.job) then
       q.suspect_taken = q.suspect_taken or is_suspect
       local at = #taken
       taken[at + 1], taken[at + 2] = first.job, first.text
@@ -132,8 +137,31 @@ function fronts.take(q, tenant, lane, count, taken)
   return got, false
 end
 
+-- All of it goes. What stands in the list has records aside; they are freed in steps, by whoever takes the duty.
+function fronts.drop(q, lane)
+  local front = lane.front
+  for _, due in ipairs(front.due) do
+    note(q, "unset_aside", due.job)
+  end
+  if front.length > front.taken then
+    local duties = require "duties"
+    local trash = string.format("%d", queue.tick(q))
+    front.trash_key = q.keys.prefix .. "trash:" .. trash
+    redis.call("EXISTS", front.trash_key)
+    duties.add(q, "free:" .. trash, q.now)
+  end
+  front.is_dropped, front.left, front.returned, front.due = true, 0, {}, {}
+end
+
 function fronts.save(q, tenant, lane)
   local front = lane.front
+  if front.is_dropped then
+    if front.trash_key then
+      redis.call("RENAME", front.key, front.trash_key)
+    end
+    tenant.front = tenant.front - front.length
+    return
+  end
   if front.taken > 0 then
     redis.call("LTRIM", front.key, front.taken, -1)
   end

@@ -2,6 +2,7 @@
 -- job's place follows from its number; what came back goes before them (fronts.lua). Lanes with work take turns: one is
 -- current, the others wait in the ring (ring.lua).
 local queue = require "queue"
+local places = require "places"
 
 local lanes = {}
 
@@ -9,6 +10,18 @@ local DEFAULT = "default"
 local ORDERED = 33 -- '!', with which the token of an ordered lane starts
 -- Records read from a list at once, so that large payloads are not read far beyond the reply's limit.
 local STEP = 16
+
+-- An action keeps the number of its lane, so that its jobs are numbered without a gap even when the lane was empty in
+-- between.
+local function open_of_action(q, tenant, lane)
+  local actions = require "actions"
+  lane.action = actions.of_lane(q, tenant.name, lane.token)
+  lane.next = lane.action.next ~= 0 and lane.action.next or nil
+  if lane.is_ordered then
+    lane.lanes_key = q.keys.prefix .. "lanes:" .. tenant.name
+    lane.busy = redis.call("HGET", lane.lanes_key, "busy:" .. lane.level .. ":" .. lane.token) or nil
+  end
+end
 
 function lanes.open(q, tenant, level, token)
   local id = level .. ":" .. token
@@ -23,7 +36,9 @@ function lanes.open(q, tenant, level, token)
     length = redis.call("LLEN", key), taken = 0, next = sequence > 0 and sequence or nil, was_next = nil,
     busy = nil, was_busy = nil, front = nil,
   }
-  if token ~= DEFAULT then
+  if places.action_of(token) then
+    open_of_action(q, tenant, lane)
+  elseif token ~= DEFAULT then
     lane.lanes_key = q.keys.prefix .. "lanes:" .. tenant.name
     local found = redis.call("HMGET", lane.lanes_key, id, "busy:" .. id)
     lane.next, lane.busy = tonumber(found[1]), found[2] or nil
@@ -53,6 +68,10 @@ function lanes.append(q, tenant, lane, count)
   local first = lane.next
   lane.next = first + count
   lane.length = lane.length + count
+  if lane.action then
+    lane.action.first = lane.action.first ~= 0 and lane.action.first or first
+    lane.action.next = lane.next
+  end
   if joins then
     local ring = require "ring"
     ring.join(q, tenant, lane.level, lane.token)
@@ -69,9 +88,9 @@ function lanes.rotate(q, tenant, level)
   end
 end
 
-local function is_marked(q, tenant, job)
+local function is_marked(q, tenant, lane, job)
   local fronts = require "fronts"
-  return fronts.is_marked(q, tenant, job)
+  return fronts.is_marked(q, tenant, lane, job)
 end
 
 local function take_list(q, tenant, lane, count, taken)
@@ -87,7 +106,7 @@ local function take_list(q, tenant, lane, count, taken)
       end
       local job, text = start .. format("%d", first + i - 1) .. stop, texts[i]
       lane.taken = lane.taken + 1
-      if tenant.marks == 0 or not is_marked(q, tenant, job) then
+      if tenant.marks == 0 or not is_marked(q, tenant, lane, job) then
         local at = #taken
         taken[at + 1], taken[at + 2] = job, text
         q.bytes_left = q.bytes_left - #text
@@ -121,6 +140,10 @@ function lanes.take(q, tenant, level, count, taken)
     end
     got = got + n
     line.served = n > 0 and line.lane or line.served
+    if lane.action and n > 0 then
+      local actions = require "actions"
+      actions.start(q, lane.action, n)
+    end
     local leaves = lanes.remaining(lane) == 0
     if lane.is_ordered and n > 0 then
       lane.busy, leaves = taken[before + 1], true
@@ -135,8 +158,37 @@ function lanes.take(q, tenant, level, count, taken)
   return got, false
 end
 
+-- All that waits in the lane goes. The list is unlinked: a million jobs are freed in the background. A lane that waits
+-- for its turn is found empty when it comes.
+function lanes.drop(q, tenant, lane)
+  lane.is_dropped, lane.taken = true, lane.length
+  if lane.front then
+    local fronts = require "fronts"
+    fronts.drop(q, lane)
+  end
+  local line = tenant.at[lane.level]
+  if line.lane == lane.token then
+    local ring = require "ring"
+    ring.leave(q, tenant, lane.level, line)
+  end
+end
+
+local function save_busy(lane, id)
+  if lane.busy ~= lane.was_busy then
+    if lane.busy then
+      redis.call("HSET", lane.lanes_key, "busy:" .. id, lane.busy)
+    else
+      redis.call("HDEL", lane.lanes_key, "busy:" .. id)
+    end
+  end
+end
+
 local function save_named(q, lane)
   local id = lane.level .. ":" .. lane.token
+  if lane.action then
+    save_busy(lane, id)
+    return
+  end
   if lanes.remaining(lane) == 0 and not lane.busy then
     -- Numbers of this lane are never given again: the clock, where a new one would start, is moved past them.
     if lane.was_next or lane.was_busy then
@@ -148,17 +200,13 @@ local function save_named(q, lane)
   if lane.next ~= lane.was_next then
     redis.call("HSET", lane.lanes_key, id, string.format("%d", lane.next))
   end
-  if lane.busy ~= lane.was_busy then
-    if lane.busy then
-      redis.call("HSET", lane.lanes_key, "busy:" .. id, lane.busy)
-    else
-      redis.call("HDEL", lane.lanes_key, "busy:" .. id)
-    end
-  end
+  save_busy(lane, id)
 end
 
 local function save_lane(q, tenant, lane)
-  if lane.taken > 0 then
+  if lane.is_dropped then
+    redis.call("UNLINK", lane.key)
+  elseif lane.taken > 0 then
     redis.call("LTRIM", lane.key, lane.taken, -1)
   end
   if lane.front then

@@ -99,7 +99,16 @@ function moves.end_canceled(q, tenant, level, lane, job)
   moves.ended(q, tenant, level, lane, job)
 end
 
+-- A job of an action that has ended comes back: it ends as canceled, although nobody cancelled it by name.
+function moves.end_dropped(q, tenant, level, lane, job)
+  moves.open(q)
+  q.dropped[#q.dropped + 1] = job
+  queue.count(q, "canceled", 1)
+  moves.ended(q, tenant, level, lane, job)
+end
+
 -- A lease ran out under this job: at the front again, the k-th time after 2^(k-1) - 1 s, in the end a dead letter.
+-- Answers where it is now: waiting, delayed or failed.
 function moves.stalled(q, tenant, level, lane, sequence, job, text)
   local attempts, stalls, throttles, unknown_since, _, error = record.history(text)
   stalls = stalls + 1
@@ -108,14 +117,15 @@ function moves.stalled(q, tenant, level, lane, sequence, job, text)
   if stalls > q.settings.max_stalls then
     moves.bury(q, job, text, "stalled")
     moves.ended(q, tenant, level, lane, job)
-    return
+    return "failed"
   end
   local wait = 2 ^ (stalls - 1) - 1
   if wait == 0 then
     moves.give_back(q, tenant, level, lane, sequence, job, text)
-  else
-    moves.postpone(q, tenant, job, text, q.now + wait * 1000000)
+    return "waiting"
   end
+  moves.postpone(q, tenant, job, text, q.now + wait * 1000000)
+  return "delayed"
 end
 
 -- Dead letters past their time, a few at once; their number is counted. Read before the first write.

@@ -6,6 +6,7 @@ local standing = require "standing"
 local record = require "record"
 local moves = require "moves"
 local running = require "running"
+local actions = require "actions"
 
 local outcomes = {}
 
@@ -45,15 +46,30 @@ local function bury(q, job, detail, text)
   moves.bury(q, job, record.with_history(text, attempts + 1, stalls, throttles, unknown_since, why, message), why)
 end
 
--- `delay` in µs and `detail` (an error; for a dead letter its reason and a comma before it) are the worker's.
-function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, text)
+-- Of a job that has ended by its worker's word: what an action counts and keeps of it.
+local function account(q, action, sequence, told)
+  local measures, result = string.match(told, "^([^\n]*)\n(.*)$")
+  if measures then
+    actions.measure(action, measures)
+    actions.keep_result(q, action, sequence, result)
+  end
+end
+
+-- `delay` in µs, `detail` (an error; for a dead letter its reason and a comma before it) and `told` (for an action:
+-- measures, line break, result) are the worker's.
+function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, text, told)
   local level, lane, sequence, name = places.parse(job)
   local tenant = tenants.load(q, name)
   running.ends(q, name, stood_on, 1)
+  local action = actions.of_lane(q, name, lane)
   if outcome == "succeeded" then
     queue.count(q, "succeeded", 1)
     moves.unmark(q, job)
     moves.ended(q, tenant, level, lane, job)
+    if action then
+      actions.finish(q, action, "succeeded", 1)
+      account(q, action, sequence, told)
+    end
     return
   end
   if outcome == "returned" or outcome == "unknown" then
@@ -63,15 +79,28 @@ function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, text)
   if outcome ~= "dead" then
     queue.count(q, COUNTED_AS[outcome], 1)
   end
+  local became = "canceled"
   if moves.is_canceled(q, job) then
     moves.end_canceled(q, tenant, level, lane, job)
+  elseif action and actions.is_over(action) then
+    moves.end_dropped(q, tenant, level, lane, job)
   elseif outcome == "dead" then
     bury(q, job, detail, text)
     moves.ended(q, tenant, level, lane, job)
+    became = "failed"
   elseif outcome == "returned" or outcome == "released" then
     moves.give_back(q, tenant, level, lane, sequence, job, text)
+    became = "waiting"
   else
     come_again(q, tenant, job, outcome, delay, detail, text)
+    became = "delayed"
+  end
+  if action then
+    local why, message = string.match(detail, "^([^,]*),(.*)$")
+    actions.come_back(q, action, job, became, why, message)
+    if became == "failed" then
+      account(q, action, sequence, told)
+    end
   end
 end
 

@@ -6,6 +6,7 @@ local standing = require "standing"
 local places = require "places"
 local moves = require "moves"
 local running = require "running"
+local actions = require "actions"
 
 local recovery = {}
 
@@ -16,10 +17,16 @@ local function stall(q, job, value)
   local stood_on, text = string.match(value, "^%^(%l+)\n(.*)$")
   local tenant = tenants.load(q, name)
   running.ends(q, name, stood_on or level, 1)
+  local action, became = actions.of_lane(q, name, lane), "canceled"
   if moves.is_canceled(q, job) then
     moves.end_canceled(q, tenant, level, lane, job)
+  elseif action and actions.is_over(action) then
+    moves.end_dropped(q, tenant, level, lane, job)
   else
-    moves.stalled(q, tenant, level, lane, sequence, job, text or value)
+    became = moves.stalled(q, tenant, level, lane, sequence, job, text or value)
+  end
+  if action then
+    actions.come_back(q, action, job, became, "stalled", "")
   end
 end
 
@@ -52,12 +59,21 @@ function recovery.fall_due(q, jobs)
   local texts = redis.call("HMGET", q.keys.aside, unpack(jobs))
   for i, job in ipairs(jobs) do
     local level, lane, _, name = places.parse(job)
-    local tenant = tenants.load(q, name)
-    tenant.delayed, tenant.waiting = tenant.delayed - 1, tenant.waiting + 1
-    q.delayed, q.waiting = q.delayed - 1, q.waiting + 1
-    fronts.fall_due(q, tenant, lanes.open(q, tenant, level, lane), job, texts[i])
-    standing.settle(q, tenant)
+    local action = actions.of_lane(q, name, lane)
     q.undelayed[i] = job
+    if action and actions.is_over(action) then
+      -- It was counted as canceled when its action ended.
+      q.unset_aside[#q.unset_aside + 1] = job
+    else
+      local tenant = tenants.load(q, name)
+      tenant.delayed, tenant.waiting = tenant.delayed - 1, tenant.waiting + 1
+      q.delayed, q.waiting = q.delayed - 1, q.waiting + 1
+      fronts.fall_due(q, tenant, lanes.open(q, tenant, level, lane), job, texts[i])
+      standing.settle(q, tenant)
+      if action then
+        actions.move(action, "delayed", "waiting", 1)
+      end
+    end
   end
 end
 

@@ -5,6 +5,8 @@ local time = require "time"
 local waking = {}
 
 local TOKEN_KEPT_MS = 60000
+-- Leases looked through for their holders: there are about as many as there are claims in flight.
+local HOLDERS = 2000
 -- How long after its instant an alarm is still taken as held, in case its holder is a little late.
 local ALARM_SLACK_MS = 100
 
@@ -22,6 +24,26 @@ function waking.tell(q, client, what)
   local key = q.keys.prefix .. "wake:" .. client
   redis.call("RPUSH", key, what)
   redis.call("PEXPIRE", key, TOKEN_KEPT_MS)
+end
+
+-- Something that concerns whoever holds a job of the queue: told when the script writes, to every client with a lease.
+function waking.tell_holders(q, what)
+  local seen = {}
+  q.told = q.told or {}
+  for _, member in ipairs(redis.call("ZREVRANGE", q.keys.leases, 0, HOLDERS - 1)) do
+    local client = string.match(member, "^%d+:(.*)$")
+    if not seen[client] then
+      seen[client] = true
+      redis.call("EXISTS", q.keys.prefix .. "wake:" .. client)
+      q.told[#q.told + 1] = { client = client, what = what }
+    end
+  end
+end
+
+function waking.save_told(q)
+  for _, told in ipairs(q.told or {}) do
+    waking.tell(q, told.client, told.what)
+  end
 end
 
 function waking.wake(q, client)
@@ -57,7 +79,7 @@ end
 -- When a claim can next bring anything. What ran out or fell due in this very script is handled; the sets, and what
 -- this script parked and postponed, say what comes next.
 function waking.next_instant(q, leases_key)
-  local instant = math.min(q.claim.wait_until, after(leases_key, q.now))
+  local instant = math.min(q.claim.wait_until, after(leases_key, q.now), after(q.keys.duties, q.now))
   if q.claim.is_closed then
     return instant
   end

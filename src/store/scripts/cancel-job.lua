@@ -11,6 +11,8 @@ local lanes = require "lanes"
 local fronts = require "fronts"
 local places = require "places"
 local finding = require "finding"
+local actions = require "actions"
+local endings = require "endings"
 local requests = require "requests"
 local waking = require "waking"
 local queue_key = KEYS[1] -- hash: the queue's state
@@ -30,11 +32,16 @@ local canceled_key = KEYS[14] -- zset: job → when the mark may be forgotten
 local ids_key = KEYS[15] -- hash: period → ids given in it
 local client_key = KEYS[16] -- hash: replies to the client's last requests
 local running_key = KEYS[17] -- hash: tenant → jobs that run
+local idle_key = KEYS[18] -- zset: client → until when it is known to wait
+local events_key = KEYS[19] -- stream: what happened
+local duties_key = KEYS[20] -- zset: duty → when it may be taken
+local duty_tries_key = KEYS[21] -- hash: duty → how often it was tried in vain
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local job_given = ARGV[3] -- the job's key, or empty
 local tenant_given = ARGV[4] -- for a given id: its tenant
-local digest = ARGV[5] -- for a given id: its digest, or empty
+local action_given = ARGV[5] -- for a given id: the name of its action, or empty
+local digest = ARGV[6] -- for a given id: its digest, or empty
 
 local known = requests.recall(client_key, request)
 if known then
@@ -44,12 +51,13 @@ local q = opening.open(
   time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
   { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
   { delayed = delayed_key, aside = aside_key, leases = leases_key, dead_jobs = dead_jobs_key, canceled = canceled_key,
-    ids = ids_key, running = running_key }
+    ids = ids_key, running = running_key, idle = idle_key, events = events_key, duties = duties_key,
+    duty_tries = duty_tries_key }
 )
 if not q then
   return { "unknown" }
 end
-local found = finding.at(q, job_given, tenant_given, digest)
+local found = finding.at(q, job_given, tenant_given, action_given, digest)
 if not found then
   return { "unknown" }
 end
@@ -70,6 +78,13 @@ if found.state == "running" then
   waking.tell(q, found.client, "cancel:" .. job)
   return requests.remember(client_key, request, { "canceling" })
 end
+local action = actions.of_lane(q, found.tenant, found.lane)
+if action then
+  actions.cancel_one(action, found.state)
+  endings.judge(q)
+  actions.close(q)
+end
+local sleeper = q.duties and waking.find(q)
 if found.state == "delayed" then
   tenant.delayed, q.delayed = tenant.delayed - 1, q.delayed - 1
   if places.is_ordered(found.lane) then
@@ -86,6 +101,10 @@ else
 end
 queue.count(q, "canceled", 1)
 lanes.save(q)
+actions.save(q)
 tenants.save(q)
 queue.save(q)
+if sleeper then
+  waking.wake(q, sleeper)
+end
 return requests.remember(client_key, request, { "canceled" })

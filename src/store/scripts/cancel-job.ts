@@ -14,6 +14,7 @@ export async function cancelJob(requests: Requests, address: JobAddress, nowUs =
     request,
     jobGiven: address.jobKey,
     tenantGiven: address.tenant,
+    actionGiven: address.action,
     digest: address.digest,
   }))
   return word as CancelReply

@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
 -- Takes back what a worker has finished and leases it the next jobs of the fairest tenants, as many as their limits
 -- allow: the one round trip of a busy worker. Brings back what is due on the way, a bounded number at once.
--- Replies {word, stale, wait, alarm, fence, fresh, jobs}: word is "claimed", "idle" or "again" (more may be claimable
--- at once), or {"unregistered"} alone. `stale` holds the positions of finished jobs that are no longer the caller's,
--- `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is to claim
--- then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is job, record, for each; a job that stood on
--- another level than its own has "^<level>" and a line break before its record.
+-- Replies {word, stale, wait, alarm, fence, fresh, jobs, duties, kept}: word is "claimed", "idle" or "again" (more may
+-- be claimable at once), or {"unregistered"} alone. `stale` holds the positions of finished jobs that are no longer the
+-- caller's, `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is
+-- to claim then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is job, record, for each; one that stood
+-- on another level than its own has "^<level>" and a line break before its record. `duties` is 1 when a duty is due,
+-- `kept` has the lanes ("<lane>:<tenant>") among the claimed whose action keeps results.
 local time = require "time"
 local queue = require "queue"
 local requests = require "requests"
@@ -33,6 +34,9 @@ local idle_key = KEYS[17] -- zset: client → until when it is known to wait
 local alarm_key = KEYS[18] -- string: instant:client
 local running_key = KEYS[19] -- hash: tenant → jobs that run
 local client_key = KEYS[20] -- hash: replies to the client's last requests
+local events_key = KEYS[21] -- stream: what happened
+local duties_key = KEYS[22] -- zset: duty → when it may be taken
+local duty_tries_key = KEYS[23] -- hash: duty → how often it was tried in vain
 local now_given = ARGV[1] -- µs; empty: the server's time
 local client = ARGV[2] -- who asks
 local request = tonumber(ARGV[3]) -- number of the client's request
@@ -44,8 +48,9 @@ local idle_for = tonumber(ARGV[8]) -- µs for which the client waits to be woken
 local has_suspect = tonumber(ARGV[9]) -- 1: the client runs a job that has outlived a lease before
 local max_bytes = tonumber(ARGV[10]) -- of records in the reply, unless the first is larger
 local finished, finished_from = ARGV, 11 -- list: how many claims had successes; of each its fence, jobs not told of
--- before, how many succeeded, these, and how many tenants they are of; of each tenant its name, the level it stood on
--- and how many. Then for every other job: fence, job, level it stood on, outcome, µs, text.
+-- before, how many succeeded, these, and how many groups they are in; of each group its tenant, the level it stood on,
+-- its lane if that is an action's, and how many; for an action also measures, how many results, and these. Then for
+-- every other job: fence, job, level it stood on, outcome, µs, text, and for an action measures, line break, result.
 
 local DUE_AT_ONCE = 64 -- leases, delayed jobs and unparking tenants brought back in one claim
 local FRESH_SHARE = 0.6 -- of the jitter: the age at which a grant is stale
@@ -65,7 +70,7 @@ local q = queue.open({
   since = { high = since_high_key, normal = since_normal_key, low = since_low_key },
   parked = parked_key, unparking = unparking_key, delayed = delayed_key, aside = aside_key, limits = limits_key,
   dead = dead_key, dead_jobs = dead_jobs_key, canceled = canceled_key, idle = idle_key, alarm = alarm_key,
-  running = running_key,
+  running = running_key, leases = leases_key, events = events_key, duties = duties_key, duty_tries = duty_tries_key,
 }, now)
 if not q then
   return { "unregistered" }
@@ -101,6 +106,10 @@ end
 if q.moves then
   local moves = require "moves"
   moves.settle_given_back(q)
+end
+if q.actions then
+  local endings = require "endings"
+  endings.judge(q)
 end
 
 -- 2. The claim.
@@ -145,6 +154,14 @@ if q.moves or q.unset_aside or q.dropped then
   local moves = require "moves"
   moves.close(q)
 end
+local has_duties = redis.call("ZCOUNT", duties_key, "-inf", now) > 0
+local kept = {}
+if q.actions then
+  local actions = require "actions"
+  actions.close(q)
+  kept = actions.lanes_kept(q)
+  has_duties = has_duties or q.duties ~= nil
+end
 
 -- 4. Only now does anything change.
 
@@ -166,6 +183,10 @@ if q.limits then
   local limits = require "limits"
   limits.save(q)
 end
+if q.actions or q.events then
+  local actions = require "actions"
+  actions.save(q)
+end
 tenants.save(q)
 queue.save(q)
 if hands_left then
@@ -183,7 +204,8 @@ else
   end
 end
 local fresh = claim.fresh and math.floor(claim.fresh * FRESH_SHARE) or 0
-local reply = { word, q.stale, wait, holds_alarm, string.format("%d", claim.fence), fresh, {} }
+local duties_due = has_duties and 1 or 0
+local reply = { word, q.stale, wait, holds_alarm, string.format("%d", claim.fence), fresh, {}, duties_due, kept }
 requests.remember(client_key, request, reply)
 reply[7] = claim.jobs
 return reply

@@ -37,6 +37,8 @@ describe('claiming', () => {
       fence: '1000000000',
       freshMs: undefined,
       jobs: ['normal:default:1000000000:a', record(1), 'normal:default:1000000001:a', record(2)],
+      hasDuties: false,
+      kept: [],
     })
     expect(changes).toEqual({
       'claim:1000000000': {
@@ -735,8 +737,10 @@ describe('finishing', () => {
     expect(reply).toEqual({
       fence: '0',
       freshMs: undefined,
+      hasDuties: false,
       holdsAlarm: false,
       jobs: [],
+      kept: [],
       stale: [],
       waitMs: undefined,
       word: 'idle',

@@ -1,4 +1,5 @@
-import type { Level } from '../names.ts'
+import { durationBucket } from '../durations.ts'
+import { actionOfLane, type Level } from '../names.ts'
 import type { Requests } from '../requests.ts'
 import { finishAndClaim as script } from '../scripts.generated.ts'
 
@@ -27,6 +28,17 @@ export interface FinishedJob {
   readonly tenant: string
   readonly standing: Level
   readonly finish: Finish
+  /** Of a job of an action that has ended. */
+  readonly action?: FinishedInAction
+}
+
+/** What an action counts and keeps of a job. */
+export interface FinishedInAction {
+  readonly attempts: number
+  readonly throttles: number
+  readonly durationMs: number
+  /** A line for its results; '' where it keeps none. */
+  readonly result: string
 }
 
 export interface ClaimRequest {
@@ -60,6 +72,10 @@ export interface ClaimReply {
   readonly freshMs: number | undefined
   /** jobKey, record; for each. A job that stood on another level than its own has `^<level>\n` before its record. */
   readonly jobs: readonly string[]
+  /** A duty of the queue is due: see take-duty. */
+  readonly hasDuties: boolean
+  /** Lanes (`<lane>:<tenant>`) among the claimed whose action keeps results. */
+  readonly kept: readonly string[]
 }
 
 // A claim's reply is at most this large, unless one job is larger.
@@ -122,29 +138,66 @@ function encodeFinished(
     list.push(groups.size)
     for (const group of groups.values()) {
       const { tenant, standing } = finished[group[0] as number] as FinishedJob
-      list.push(tenant, standing, group.length)
+      const { lane } = placeOf((finished[group[0] as number] as FinishedJob).jobKey)
+      const isInAction = actionOfLane(lane) !== undefined
+      list.push(tenant, standing, isInAction ? lane : '', group.length)
+      if (isInAction)
+        pushActionGroup(
+          list,
+          group.map((at) => (finished[at] as FinishedJob).action),
+        )
     }
   }
   for (const at of others) {
-    const { fence, jobKey, standing, finish } = finished[at] as FinishedJob
+    const { fence, jobKey, standing, finish, action } = finished[at] as FinishedJob
     const delayUs = 'delayMs' in finish ? Math.round(finish.delayMs * 1000) : 0
-    list.push(fence, jobKey, standing, finish.outcome, delayUs, detailOf(finish))
+    const told = action ? `${measuresOf([action])}\n${action.result}` : ''
+    list.push(fence, jobKey, standing, finish.outcome, delayUs, detailOf(finish), told)
     order.push(at)
   }
   return { list, order, repeats }
 }
 
-/** The positions of the jobs of the same claim, level and tenant. */
+function pushActionGroup(list: (string | number)[], jobs: readonly (FinishedInAction | undefined)[]): void {
+  const told = jobs.filter((job) => job !== undefined)
+  const hasResults = told.length === jobs.length && told.some(({ result }) => result !== '')
+  list.push(measuresOf(told), hasResults ? told.length : 0)
+  if (hasResults) for (const { result } of told) list.push(result)
+}
+
+/** Attempts, throttles, then bucket and count of each duration. */
+function measuresOf(jobs: readonly FinishedInAction[]): string {
+  let attempts = 0
+  let throttles = 0
+  const durations = new Map<number, number>()
+  for (const job of jobs) {
+    attempts += job.attempts
+    throttles += job.throttles
+    const bucket = durationBucket(job.durationMs)
+    durations.set(bucket, (durations.get(bucket) ?? 0) + 1)
+  }
+  let text = `${attempts},${throttles}`
+  for (const [bucket, count] of durations) text += `,${bucket},${count}`
+  return text
+}
+
+/** The positions of the jobs of the same claim, level, tenant and action. */
 function groupOf(claims: Map<string, Map<string, number[]>>, job: FinishedJob): number[] {
   const groups = claims.get(job.fence) ?? new Map<string, number[]>()
   claims.set(job.fence, groups)
-  const key = `${job.standing}:${job.tenant}`
+  const { lane } = placeOf(job.jobKey)
+  const key = `${job.standing}:${job.tenant}:${actionOfLane(lane) ?? ''}`
   const group = groups.get(key) ?? []
   groups.set(key, group)
   return group
 }
 
 /** `normal:!lane:…` */
+function placeOf(jobKey: string): { lane: string } {
+  const start = jobKey.indexOf(':') + 1
+  return { lane: jobKey.slice(start, jobKey.indexOf(':', start)) }
+}
+
 function isOrdered(jobKey: string): boolean {
   return jobKey.charCodeAt(jobKey.indexOf(':') + 1) === 33
 }
@@ -161,12 +214,14 @@ function detailOf(finish: Finish): string {
 }
 
 function decode(reply: readonly unknown[], order: readonly number[], repeats: readonly number[]): ClaimReply {
-  const [word, stale, wait, alarm, fence, fresh, jobs] = reply as [
+  const [word, stale, wait, alarm, fence, fresh, jobs, duties, kept] = reply as [
     ClaimReply['word'],
     number[],
     number,
     number,
     string,
+    number,
+    string[],
     number,
     string[],
   ]
@@ -178,5 +233,7 @@ function decode(reply: readonly unknown[], order: readonly number[], repeats: re
     fence,
     freshMs: fresh === 0 ? undefined : fresh / 1000,
     jobs,
+    hasDuties: duties === 1,
+    kept,
   }
 }

@@ -14,7 +14,8 @@ local ids_key = KEYS[7] -- hash: period → ids given in it
 local now_given = ARGV[1] -- µs; empty: the server's time
 local job_given = ARGV[2] -- the job's key, or empty
 local tenant_given = ARGV[3] -- for a given id: its tenant
-local digest = ARGV[4] -- for a given id: its digest, or empty
+local action_given = ARGV[4] -- for a given id: the name of its action, or empty
+local digest = ARGV[5] -- for a given id: its digest, or empty
 
 local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, delayed = delayed_key, aside = aside_key,
@@ -23,7 +24,7 @@ local q = queue.open({
 if not q then
   return { "unknown" }
 end
-local found = finding.at(q, job_given, tenant_given, digest)
+local found = finding.at(q, job_given, tenant_given, action_given, digest)
 if not found then
   return { "unknown" }
 end

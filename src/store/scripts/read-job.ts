@@ -3,18 +3,19 @@ import { decodeRecord, type JobRecord } from '../record.ts'
 import type { Requests } from '../requests.ts'
 import { readJob as script } from '../scripts.generated.ts'
 
-/** How a job is found: by its key, or by its tenant and the digest of the id given to it. */
+/** How a job is found: by its key, or by its tenant, its action if it has one, and the digest of the id given to it. */
 export interface JobAddress {
   readonly jobKey: string
   readonly tenant: string
+  readonly action: string
   readonly digest: string
 }
 
-/** A generated id names its place by itself; a given one is known within its tenant. */
-export function addressOf(id: string, tenant: string): JobAddress {
-  return parseJobKey(id)
-    ? { jobKey: id, tenant: '', digest: '' }
-    : { jobKey: '', tenant: toToken(tenant), digest: idDigest(tenant, id) }
+/** A generated id names its place by itself; a given one is known within its action, or else within its tenant. */
+export function addressOf(id: string, tenant: string, action?: string): JobAddress {
+  if (parseJobKey(id)) return { jobKey: id, tenant: '', action: '', digest: '' }
+  const token = action === undefined ? '' : toToken(action)
+  return { jobKey: '', tenant: toToken(tenant), action: token, digest: idDigest(tenant, id) }
 }
 
 export type JobState = 'waiting' | 'delayed' | 'running' | 'succeeded' | 'failed' | 'canceled'
@@ -31,7 +32,8 @@ export interface FoundJob {
 }
 
 export async function readJob(requests: Requests, address: JobAddress, nowUs = ''): Promise<FoundJob | undefined> {
-  const args = { nowGiven: nowUs, jobGiven: address.jobKey, tenantGiven: address.tenant, digest: address.digest }
+  const { jobKey: jobGiven, tenant: tenantGiven, action: actionGiven, digest } = address
+  const args = { nowGiven: nowUs, jobGiven, tenantGiven, actionGiven, digest }
   const reply = await requests.run('read-job', script, () => args)
   if (reply[0] === 'unknown') return undefined
   const [, jobKey, state, due, reason, text] = reply as ['found', string, JobState, string, string, string]

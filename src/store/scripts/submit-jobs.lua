@@ -1,7 +1,8 @@
 #!lua
 -- Puts jobs at the end of their lanes, many tenants at once, and wakes an idle worker if any of them had none.
--- Replies {"accepted", accepted, duplicates, firsts, full}: `firsts` has the first sequence given in each line,
--- `full` the position of each line that did not fit and how many of its jobs were taken. Or {"unregistered"}.
+-- Replies {"accepted", accepted, duplicates, firsts, full, closed}: `firsts` has the first sequence given in each line,
+-- `full` the position of each line that did not fit and how many of its jobs were taken, `closed` the position of each
+-- line whose action takes no more jobs. Or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local tenants = require "tenants"
@@ -26,6 +27,9 @@ local idle_key = KEYS[13] -- zset: client → until when it is known to wait
 local alarm_key = KEYS[14] -- string: instant:client
 local client_key = KEYS[15] -- hash: replies to the client's last requests
 local running_key = KEYS[16] -- hash: tenant → jobs that run
+local events_key = KEYS[17] -- stream: what happened
+local duties_key = KEYS[18] -- zset: duty → when it may be taken
+local duty_tries_key = KEYS[19] -- hash: duty → how often it was tried in vain
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local lines, lines_from = ARGV, 3 -- list: tenant, level, lane, base priority or empty, kind, count, then the jobs:
@@ -41,13 +45,13 @@ local q = queue.open({
   ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
   since = { high = since_high_key, normal = since_normal_key, low = since_low_key },
   parked = parked_key, unparking = unparking_key, aside = aside_key, ids = ids_key, idle = idle_key, alarm = alarm_key,
-  running = running_key,
+  running = running_key, events = events_key, duties = duties_key, duty_tries = duty_tries_key,
 }, now)
 if not q then
   return { "unregistered" }
 end
 
-local accepted, duplicates, firsts, full = 0, 0, {}, {}
+local accepted, duplicates, firsts, full, closed = 0, 0, {}, {}, {}
 local pushes, later, earliest = {}, {}, time.NEVER
 
 -- How many more jobs the tenant and the queue may have pending.
@@ -59,8 +63,8 @@ local function room_of(tenant)
   return math.max(0, math.min(of_queue, of_tenant))
 end
 
-local function digest_is_new(digest)
-  if ids.find(q, digest) then
+local function digest_is_new(lane, digest)
+  if ids.find(q, ids.open(q, lane.action), digest) then
     duplicates = duplicates + 1
     return false
   end
@@ -78,6 +82,10 @@ end
 local function append(tenant, lane, count)
   add_to_total(tenant, count)
   tenant.waiting, q.waiting = tenant.waiting + count, q.waiting + count
+  if lane.action then
+    local actions = require "actions"
+    actions.accept(lane.action, "waiting", count)
+  end
   return lanes.append(q, tenant, lane, count)
 end
 
@@ -101,7 +109,7 @@ local function submit_named(tenant, lane, from, count)
     local digest = lines[from + 2 * i]
     if seen[digest] then
       duplicates = duplicates + 1
-    elseif digest_is_new(digest) then
+    elseif digest_is_new(lane, digest) then
       if #texts == room then
         dealt_with = i
         break
@@ -116,7 +124,7 @@ local function submit_named(tenant, lane, from, count)
   end
   local first = append(tenant, lane, #texts)
   for i, digest in ipairs(digests) do
-    ids.add(q, digest, string.format("%s:%s:%.0f", lane.level, lane.token, first + i - 1))
+    ids.add(ids.open(q, lane.action), digest, string.format("%s:%s:%.0f", lane.level, lane.token, first + i - 1))
   end
   pushes[#pushes + 1] = { lane = lane, values = texts, from = 1, to = #texts }
   accepted = accepted + #texts
@@ -128,7 +136,7 @@ local function submit_later(tenant, lane, from, count)
   local room = room_of(tenant)
   for i = 0, count - 1 do
     local instant, digest, text = lines[from + 3 * i], lines[from + 3 * i + 1], lines[from + 3 * i + 2]
-    if digest == "" or digest_is_new(digest) then
+    if digest == "" or digest_is_new(lane, digest) then
       if room == 0 then
         return first or "0", i
       end
@@ -137,7 +145,7 @@ local function submit_later(tenant, lane, from, count)
       local sequence = string.format("0%.0f", queue.tick(q))
       local job = string.format("%s:%s:%s:%s", lane.level, lane.token, sequence, tenant.name)
       if digest ~= "" then
-        ids.add(q, digest, string.format("%s:%s:%s", lane.level, lane.token, sequence))
+        ids.add(ids.open(q, lane.action), digest, string.format("%s:%s:%s", lane.level, lane.token, sequence))
       end
       local is_relative = string.byte(instant) == 43
       local due = (is_relative and now or 0) + tonumber(string.sub(instant, 2))
@@ -145,6 +153,10 @@ local function submit_later(tenant, lane, from, count)
       earliest = math.min(earliest, due)
       add_to_total(tenant, 1)
       tenant.delayed, q.delayed = tenant.delayed + 1, q.delayed + 1
+      if lane.action then
+        local actions = require "actions"
+        actions.accept(lane.action, "delayed", 1)
+      end
       accepted = accepted + 1
       first = first or sequence
     end
@@ -152,10 +164,20 @@ local function submit_later(tenant, lane, from, count)
   return first or "0", count
 end
 
+local function is_closed(action)
+  local actions = require "actions"
+  return actions.is_closed(action)
+end
+
+local function receive(action, count)
+  local actions = require "actions"
+  actions.receive(q, action, count)
+end
+
 local SUBMIT = {
   fresh = { submit = submit_fresh, width = 1 },
-  named = { submit = submit_named, width = 2, uses_ids = true },
-  later = { submit = submit_later, width = 3, uses_ids = true },
+  named = { submit = submit_named, width = 2 },
+  later = { submit = submit_later, width = 3 },
 }
 
 local at, line = lines_from, 0
@@ -167,10 +189,15 @@ while lines[at] do
     standing.rebase(tenant, tonumber(lines[at + 3]))
     tenants.set(tenant, "base", tenant.base ~= 0 and tenant.base or nil)
   end
-  if kind.uses_ids and not q.ids then
-    ids.open(q)
+  local first, dealt_with = "0", count
+  if lane.action and is_closed(lane.action) then
+    closed[#closed + 1] = line
+  else
+    first, dealt_with = kind.submit(tenant, lane, at + 6, count)
+    if lane.action then
+      receive(lane.action, dealt_with)
+    end
   end
-  local first, dealt_with = kind.submit(tenant, lane, at + 6, count)
   firsts[#firsts + 1] = first
   if dealt_with < count then
     full[#full + 1] = line
@@ -194,6 +221,11 @@ if sleeper then
   end
 end
 
+if q.actions then
+  local actions = require "actions"
+  actions.close(q)
+end
+
 for _, push in ipairs(pushes) do
   redis.call("RPUSH", push.lane.key, unpack(push.values, push.from, push.to))
 end
@@ -204,11 +236,15 @@ end
 queue.count(q, "submitted", accepted)
 lanes.save(q)
 if q.ids then
-  ids.save(q)
+  ids.save(q, q.ids)
+end
+if q.actions then
+  local actions = require "actions"
+  actions.save(q)
 end
 tenants.save(q)
 queue.save(q)
 if sleeper then
   waking.wake(q, sleeper)
 end
-return requests.remember(client_key, request, { "accepted", accepted, duplicates, firsts, full })
+return requests.remember(client_key, request, { "accepted", accepted, duplicates, firsts, full, closed })

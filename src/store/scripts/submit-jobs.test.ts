@@ -21,6 +21,7 @@ it('puts jobs at the end of their lane and their tenant in line', async () => {
     duplicates: 0,
     firsts: ['1000000000'],
     full: [],
+    closed: [],
   })
   expect(changes).toEqual({
     'client:producer': {
@@ -165,6 +166,7 @@ it('takes a job with an id of its own once, within a call and over calls', async
     duplicates: 1,
     firsts: ['1000000000'],
     full: [],
+    closed: [],
   })
   expect(first.changes).toEqual({
     'client:producer': {
@@ -206,7 +208,7 @@ it('takes a job with an id of its own once, within a call and over calls', async
       'state.waiting': 2,
     },
   })
-  expect(second.reply).toEqual({ accepted: 0, duplicates: 3, firsts: ['0'], full: [] })
+  expect(second.reply).toEqual({ accepted: 0, duplicates: 3, firsts: ['0'], full: [], closed: [] })
   expect(second.changes).toEqual({ 'client:producer': { 2: '2' } })
 })
 
@@ -220,6 +222,7 @@ it('puts later jobs aside until their instant, without a place in line', async (
     duplicates: 0,
     firsts: ['01000000000'],
     full: [],
+    closed: [],
   })
   expect(changes).toEqual({
     aside: {
@@ -366,8 +369,15 @@ it('takes no more than the queue may hold, and says what did not fit', async () 
         line: 2,
       },
     ],
+    closed: [],
   })
-  expect(again.reply).toEqual({ accepted: 0, duplicates: 0, firsts: ['0'], full: [{ line: 0, dealtWith: 0 }] })
+  expect(again.reply).toEqual({
+    accepted: 0,
+    duplicates: 0,
+    firsts: ['0'],
+    full: [{ line: 0, dealtWith: 0 }],
+    closed: [],
+  })
   expect(again.changes).toEqual({
     'client:producer': { 2: '2' },
     'tenant:d': expect.objectContaining({ '(expires)': true }),

@@ -28,6 +28,8 @@ export interface SubmitReply {
   readonly firsts: readonly string[]
   /** Lines that did not fit whole: which, and how many of their jobs were dealt with. */
   readonly full: readonly { readonly line: number; readonly dealtWith: number }[]
+  /** Lines whose action takes no more jobs; nothing of them was stored. */
+  readonly closed: readonly number[]
 }
 
 export async function submitJobs(
@@ -47,8 +49,9 @@ export async function submitJobs(
     (request) => ({ nowGiven: options.nowUs ?? '', request, lines: list }),
     options,
   )
-  const [, accepted, duplicates, firsts, full] = reply as ['accepted', number, number, string[], number[]]
-  return { accepted, duplicates, firsts, full: pairs(full) }
+  type Accepted = ['accepted', number, number, string[], number[], number[]]
+  const [, accepted, duplicates, firsts, full, closed] = reply as Accepted
+  return { accepted, duplicates, firsts, full: pairs(full), closed }
 }
 
 function pairs(flat: readonly number[]): { line: number; dealtWith: number }[] {

@@ -8,6 +8,7 @@ local opening = require "opening"
 local tenants = require "tenants"
 local places = require "places"
 local record = require "record"
+local actions = require "actions"
 local requests = require "requests"
 local waking = require "waking"
 local queue_key = KEYS[1] -- hash: the queue's state
@@ -27,6 +28,9 @@ local idle_key = KEYS[14] -- zset: client → until when it is known to wait
 local client_key = KEYS[15] -- hash: replies to the client's last requests
 local running_key = KEYS[16] -- hash: tenant → jobs that run
 local canceled_key = KEYS[17] -- zset: job → when the mark may be forgotten
+local events_key = KEYS[18] -- stream: what happened
+local duties_key = KEYS[19] -- zset: duty → when it may be taken
+local duty_tries_key = KEYS[20] -- hash: duty → how often it was tried in vain
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local job = ARGV[3] -- its key
@@ -39,23 +43,32 @@ end
 local q = opening.open(
   time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
   { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
-  { idle = idle_key, running = running_key }
+  { idle = idle_key, running = running_key, events = events_key, duties = duties_key, duty_tries = duty_tries_key }
 )
 local letter = q and redis.call("HGET", dead_jobs_key, job)
 if not letter then
   return { "unknown" }
 end
 local text = string.match(letter, "^[^\n]*\n(.*)$")
-local _, _, _, name = places.parse(job)
+local level, lane, _, name = places.parse(job)
 if retries == 1 then
   local tenant = tenants.load(q, name)
   local sleeper = waking.find(q)
+  local action, revived = actions.of_lane(q, name, lane), job
+  if action and (actions.is_over(action) or action.state == "AGGREGATING") then
+    -- Its action has ended and stays as it ended: the job runs again by itself.
+    revived = string.format("%s:default:0%.0f:%s", level, queue.tick(q), name)
+  elseif action then
+    actions.move(action, "failed", "delayed", 1)
+    actions.close(q)
+  end
   redis.call("EXISTS", aside_key)
   -- Due now: the next claim puts it at the front of its lane.
-  redis.call("HSET", aside_key, job, record.with_history(text, 0, 0, 0, 0, "retry", ""))
-  redis.call("ZADD", delayed_key, q.now, job)
+  redis.call("HSET", aside_key, revived, record.with_history(text, 0, 0, 0, 0, "retry", ""))
+  redis.call("ZADD", delayed_key, q.now, revived)
   tenant.delayed, q.delayed, tenant.total = tenant.delayed + 1, q.delayed + 1, tenant.total + 1
   queue.count(q, "revived", 1)
+  actions.save(q)
   tenants.save(q)
   if sleeper then
     waking.wake(q, sleeper)

@@ -71,6 +71,8 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
     fence: String(claim.fence),
     freshMs: freshMs(claim.fresh),
     jobs: claim.jobs.flatMap((job) => [job.key, claimedTextOf(job)]),
+    hasDuties: false,
+    kept: [],
   }
 }
 

@@ -41,7 +41,7 @@ export function submit(queue: QueueState, lines: readonly SubmitLine[], now: num
   })
   queue.count('submitted', accepted)
   queue.end()
-  return { accepted, duplicates, firsts, full }
+  return { accepted, duplicates, firsts, full, closed: [] }
 }
 
 function newJob(queue: QueueState, tenant: Tenant, line: SubmitLine, digest: string, text: string): Job {

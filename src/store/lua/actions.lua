@@ -1,0 +1,416 @@
+-- Bulk actions: jobs of one tenant, submitted together into a lane of their own. Every script that moves a job of such
+-- a lane moves it between the action's counts as well, so that whoever ends the last job sees that it was the last. An
+-- action is read once, changed in memory and written once, when the script has read all it needs.
+local places = require "places"
+
+local actions = {}
+
+local pack = cmsgpack.pack
+
+-- Jobs of the lane by where they are, the numbers of the lane, and the action's times (µs, 0 for never). `received`
+-- counts what producers sent, known ids included. `marks` are cancelled jobs that still stand in the list. `seen_at`
+-- and `seen_done`, `before_at` and `before_done`: how many had ended at two moments some seconds apart, for the rate.
+local NUMBERS = {
+  "sealed", "first", "next", "total", "waiting", "running", "delayed", "succeeded", "failed", "canceled", "received",
+  "marks", "created", "started", "ended", "last_end", "attempts", "throttles", "errors", "notified", "seen_at",
+  "seen_done", "before_at", "before_done",
+}
+
+local OVER = { COMPLETED = true, FAILED = true, CANCELED = true }
+local RATE_STEP = 5000000 -- µs between the two moments of the rate: it covers the last five to ten seconds
+local NOTIFY_EVERY = 100000 -- µs between two wake-ups of those who follow an action
+local ERRORS_KEPT = 50 -- different errors counted for an action; what comes later is counted as others
+local LONGEST_ERROR = 200 -- characters of an error's message that tell it from others
+
+function actions.key(q, tenant, name)
+  return q.keys.prefix .. "action:" .. tenant .. ":" .. name
+end
+
+-- A new one, not stored yet. `rules`: type, level, lane, keep_results, fail_fast, max_failure_ratio, aggregates,
+-- has_webhook, seal_timeout (µs).
+function actions.create(q, tenant, name, rules)
+  local action = { tenant = tenant, name = name, key = actions.key(q, tenant, name), rules = rules, state = "CREATED" }
+  for _, field in ipairs(NUMBERS) do
+    action[field] = 0
+  end
+  action.created, action.changed = q.now, true
+  actions.remember(q, action)
+  return action
+end
+
+function actions.remember(q, action)
+  q.actions = q.actions or { list = {}, by_key = {} }
+  q.actions.by_key[action.key] = action
+  q.actions.list[#q.actions.list + 1] = action
+end
+
+-- nil when there is none: it never was, or its record has expired.
+function actions.load(q, tenant, name)
+  local key = actions.key(q, tenant, name)
+  local known = q.actions and q.actions.by_key[key]
+  if known then
+    return known
+  end
+  local found = redis.call("HMGET", key, "state", "rules", "watchers")
+  if not found[1] then
+    return nil
+  end
+  local action = {
+    tenant = tenant, name = name, key = key, rules = cmsgpack.unpack(found[2]), watchers = found[3],
+    stored = found[1],
+  }
+  local values = { cmsgpack.unpack(found[1]) }
+  action.state = values[1]
+  for i, field in ipairs(NUMBERS) do
+    action[field] = values[i + 1]
+  end
+  actions.remember(q, action)
+  return action
+end
+
+-- Of a lane whose action is forgotten: its jobs are as good as cancelled.
+local GONE = { state = "CANCELED", is_gone = true, rules = {} }
+
+-- The action a lane belongs to; nil for any other lane.
+function actions.of_lane(q, tenant, lane)
+  local name = places.action_of(lane)
+  if not name then
+    return nil
+  end
+  return actions.load(q, tenant, name) or GONE
+end
+
+-- It has ended: nothing of it may start, and what comes back is dropped.
+function actions.is_over(action)
+  return OVER[action.state] == true
+end
+
+-- Nothing may be added.
+function actions.is_closed(action)
+  return action.sealed == 1 or OVER[action.state] == true
+end
+
+function actions.transition(q, action, state)
+  local events = require "events"
+  action.state, action.changed = state, true
+  if OVER[state] then
+    action.ended, action.has_ended = q.now, true
+  end
+  events.add(q, "action." .. string.lower(state), { "tenant", action.tenant, "action", action.name })
+end
+
+-- Jobs go from one count to another; nil where they come from outside.
+function actions.move(action, from, to, count)
+  if action.is_gone then
+    return
+  end
+  if from then
+    action[from] = action[from] - count
+  end
+  action[to] = action[to] + count
+  action.changed = true
+end
+
+-- Jobs were added to those that wait or are delayed.
+function actions.accept(action, to, count)
+  action.total = action.total + count
+  actions.move(action, nil, to, count)
+end
+
+-- A producer was heard of: it has sent so many jobs, known ids included. The action is sealed that much later.
+function actions.receive(q, action, count)
+  action.received, action.changed = action.received + count, true
+  if action.rules.seal_timeout > 0 then
+    local duties = require "duties"
+    duties.add(q, duties.name("seal", action), q.now + action.rules.seal_timeout)
+  end
+end
+
+-- Jobs were claimed.
+function actions.start(q, action, count)
+  actions.move(action, "waiting", "running", count)
+  action.has_started_jobs = true
+  if action.started == 0 then
+    action.started = q.now
+  end
+  if action.state == "CREATED" or action.state == "DISPATCHED" then
+    actions.transition(q, action, "RUNNING")
+  end
+end
+
+-- A job was cancelled while it waited or was delayed. A waiting one stays in the list, marked, until a claim meets it.
+function actions.cancel_one(action, from)
+  actions.move(action, from, "canceled", 1)
+  if from == "waiting" then
+    action.marks = action.marks + 1
+  end
+end
+
+-- A claim has met a cancelled job in the list: it is gone from there.
+function actions.unmark(action)
+  action.marks, action.changed = action.marks - 1, true
+end
+
+-- Jobs that ran have ended: as succeeded, failed or canceled.
+function actions.finish(q, action, as, count)
+  if action.is_gone then
+    return
+  end
+  actions.move(action, "running", as, count)
+  action.last_end = q.now
+end
+
+-- What a worker says of jobs that succeeded: attempts, throttles, then duration bucket and count by turns.
+function actions.measure(action, text)
+  if action.is_gone then
+    return
+  end
+  action.durations = action.durations or {}
+  local numbers = {}
+  for number in string.gmatch(text, "%d+") do
+    numbers[#numbers + 1] = number
+  end
+  action.attempts = action.attempts + tonumber(numbers[1])
+  action.throttles = action.throttles + tonumber(numbers[2])
+  for i = 3, #numbers, 2 do
+    local field = "d" .. numbers[i]
+    action.durations[field] = (action.durations[field] or 0) + tonumber(numbers[i + 1])
+  end
+end
+
+local function stats_key(q, action)
+  return q.keys.prefix .. "stats:" .. action.tenant .. ":" .. action.name
+end
+
+-- A job has failed for good. `error` is JSON of ours, or empty.
+local function note_error(q, action, job, reason, error)
+  local decoded = error ~= "" and cjson.decode(error) or {}
+  local field = "e" .. string.sub(decoded.message or reason, 1, LONGEST_ERROR)
+  action.messages = action.messages or {}
+  local known = action.messages[field] or redis.call("HGET", stats_key(q, action), field)
+  if not known and action.errors >= ERRORS_KEPT then
+    field = "o"
+    known = action.messages[field] or redis.call("HGET", stats_key(q, action), field)
+  end
+  if not known then
+    action.errors = action.errors + (field == "o" and 0 or 1)
+    known = "0\n" .. job
+  end
+  local count, example = string.match(known, "^(%d+)\n(.*)$")
+  action.messages[field] = string.format("%d\n%s", tonumber(count) + 1, example)
+end
+
+-- Jobs of the action that are, or were, dead letters.
+local function letters_key(q, action)
+  return q.keys.prefix .. "letters:" .. action.tenant .. ":" .. action.name
+end
+
+local function results_key(q, action)
+  return q.keys.prefix .. "results:" .. action.tenant .. ":" .. action.name
+end
+
+local function finished_key(q, action)
+  return q.keys.prefix .. "finished:" .. action.tenant .. ":" .. action.name
+end
+
+-- What became of a job, as a line for whoever reads the results. A job has one, the latest.
+function actions.keep_result(q, action, sequence, line)
+  if action.is_gone or not action.rules.keep_results or line == "" then
+    return
+  end
+  action.results = action.results or {}
+  local is_known = redis.call("HEXISTS", results_key(q, action), sequence) == 1
+  action.results[#action.results + 1] = { sequence = sequence, line = line, is_known = is_known }
+end
+
+-- A job that ran did not succeed: it waits or is delayed again, or has ended as failed or canceled.
+function actions.come_back(q, action, job, became, reason, error)
+  if action.is_gone then
+    return
+  end
+  if became == "waiting" or became == "delayed" then
+    actions.move(action, "running", became, 1)
+    return
+  end
+  actions.finish(q, action, became, 1)
+  if became == "failed" then
+    note_error(q, action, job, reason, error)
+    action.letters = action.letters or {}
+    action.letters[#action.letters + 1] = job
+  end
+end
+
+local function move_rate(q, action)
+  local done = action.succeeded + action.failed + action.canceled
+  if action.seen_at == 0 then
+    action.seen_at, action.before_at = q.now, q.now
+  elseif q.now - action.seen_at >= RATE_STEP then
+    action.before_at, action.before_done = action.seen_at, action.seen_done
+    action.seen_at, action.seen_done = q.now, done
+  end
+end
+
+-- Those who follow the action, at most ten times a second and at its end.
+local function find_watchers(q, action)
+  if not action.watchers then
+    return
+  end
+  local is_due = q.now - action.notified >= NOTIFY_EVERY or actions.is_over(action)
+  if not is_due then
+    return
+  end
+  action.notified, action.told = q.now, {}
+  for client, until_us in pairs(cmsgpack.unpack(action.watchers)) do
+    if until_us > q.now then
+      redis.call("EXISTS", q.keys.prefix .. "wake:" .. client)
+      action.told[#action.told + 1] = client
+    end
+  end
+  table.sort(action.told)
+end
+
+-- Lanes whose jobs were claimed in this script, and whose action keeps results.
+function actions.lanes_kept(q)
+  local kept = {}
+  for _, action in ipairs(q.actions.list) do
+    if action.has_started_jobs and action.rules.keep_results then
+      kept[#kept + 1] = action.rules.lane .. ":" .. action.tenant
+    end
+  end
+  return kept
+end
+
+-- The last reads, after the claim and before the first write.
+function actions.close(q)
+  for _, action in ipairs(q.actions and q.actions.list or {}) do
+    if action.changed then
+      move_rate(q, action)
+      find_watchers(q, action)
+      if action.durations or action.messages or action.results or action.has_ended then
+        redis.call(
+          "EXISTS", stats_key(q, action), letters_key(q, action), results_key(q, action), finished_key(q, action)
+        )
+      end
+      if action.has_ended and action.rules.has_webhook then
+        local duties = require "duties"
+        duties.add(q, duties.name("webhook", action), q.now)
+      end
+    end
+  end
+end
+
+local function save_results(q, action)
+  local results, finished = {}, {}
+  for _, result in ipairs(action.results) do
+    results[#results + 1] = result.sequence
+    results[#results + 1] = result.line
+    if not result.is_known then
+      finished[#finished + 1] = result.sequence
+    end
+  end
+  redis.call("HSET", results_key(q, action), unpack(results))
+  if #finished > 0 then
+    redis.call("RPUSH", finished_key(q, action), unpack(finished))
+  end
+end
+
+local function save_stats(q, action)
+  local key = stats_key(q, action)
+  for field, count in pairs(action.durations or {}) do
+    redis.call("HINCRBY", key, field, count)
+  end
+  for field, text in pairs(action.messages or {}) do
+    redis.call("HSET", key, field, text)
+  end
+  if action.letters then
+    redis.call("RPUSH", letters_key(q, action), unpack(action.letters))
+  end
+end
+
+-- All keys of an action go as long after its end as the queue says.
+local function expire(q, action)
+  local keep_ms = math.ceil(q.settings.keep_actions / 1000)
+  redis.call("PEXPIRE", action.key, keep_ms)
+  redis.call("PEXPIRE", stats_key(q, action), keep_ms)
+  redis.call("PEXPIRE", letters_key(q, action), keep_ms)
+  local results_ms = math.ceil(q.settings.keep_results / 1000)
+  redis.call("PEXPIRE", results_key(q, action), results_ms)
+  redis.call("PEXPIRE", finished_key(q, action), results_ms)
+end
+
+local function packed(action)
+  local values = {}
+  for i, field in ipairs(NUMBERS) do
+    values[i] = action[field]
+  end
+  return pack(action.state, unpack(values))
+end
+
+function actions.save(q)
+  for _, action in ipairs(q.actions and q.actions.list or {}) do
+    if action.changed then
+      redis.call("HSET", action.key, "state", packed(action))
+      if action.durations or action.messages then
+        save_stats(q, action)
+      end
+      if action.results then
+        save_results(q, action)
+      end
+      if action.ids then
+        local ids = require "ids"
+        ids.save(q, action.ids)
+      end
+      if action.has_ended then
+        expire(q, action)
+      end
+      for _, client in ipairs(action.told or {}) do
+        local waking = require "waking"
+        waking.tell(q, client, "action:" .. action.tenant .. ":" .. action.name)
+      end
+    end
+  end
+  if q.told then
+    local waking = require "waking"
+    waking.save_told(q)
+  end
+  if q.duties then
+    local duties = require "duties"
+    duties.save(q)
+  end
+  if q.events then
+    local events = require "events"
+    events.save(q)
+  end
+end
+
+-- The oldest of a list of actions whose records are gone. `tenant` where the list holds names alone.
+function actions.forgotten(q, key, most, tenant)
+  local gone = {}
+  for _, member in ipairs(redis.call("ZRANGE", key, 0, most - 1)) do
+    local full = tenant and tenant .. ":" .. member or member
+    if redis.call("EXISTS", q.keys.prefix .. "action:" .. full) == 0 then
+      gone[#gone + 1] = member
+    end
+  end
+  return gone
+end
+
+-- For readers: see read-actions.lua. Numbers of sixteen digits travel as text.
+function actions.described(q, tenant, name, with_statistics)
+  local action = actions.load(q, tenant, name)
+  if not action then
+    return {}
+  end
+  local numbers = {}
+  for _, field in ipairs(NUMBERS) do
+    numbers[#numbers + 1] = field
+    numbers[#numbers + 1] = string.format("%.0f", action[field])
+  end
+  local kept = redis.call("HMGET", action.key, "aggregate", "error")
+  return {
+    tenant .. ":" .. name, action.state, numbers, cjson.encode(action.rules), kept[1] or "", kept[2] or "",
+    with_statistics and redis.call("HGETALL", stats_key(q, action)) or {},
+  }
+end
+
+return actions

@@ -1,0 +1,67 @@
+#!lua
+-- Makes an action, or finds the one of that name: whoever submits to it goes on from there.
+-- Replies {"opened", is_new, state, sealed, received, level, lane}, or {"unregistered"}.
+local time = require "time"
+local queue = require "queue"
+local actions = require "actions"
+local requests = require "requests"
+local queue_key = KEYS[1] -- hash: the queue's state
+local client_key = KEYS[2] -- hash: replies to the client's last requests
+local actions_key = KEYS[3] -- zset: tenant:name → when the action was made
+local events_key = KEYS[4] -- stream: what happened
+local duties_key = KEYS[5] -- zset: duty → when it may be taken
+local duty_tries_key = KEYS[6] -- hash: duty → how often it was tried in vain
+local now_given = ARGV[1] -- µs; empty: the server's time
+local request = tonumber(ARGV[2]) -- number of the client's request
+local tenant = ARGV[3] -- whose it is
+local name = ARGV[4] -- of the action
+local rules_json = ARGV[5] -- JSON: type, level, lane, keep_results, fail_fast, max_failure_ratio, seal_timeout (µs)
+local webhook = ARGV[6] -- JSON for whoever tells it, or empty
+
+local FORGOTTEN_AT_ONCE = 10
+
+local known = requests.recall(client_key, request)
+if known then
+  return known
+end
+local q = queue.open({
+  prefix = string.sub(queue_key, 1, -6), queue = queue_key, events = events_key, duties = duties_key,
+  duty_tries = duty_tries_key,
+}, time.now(now_given))
+if not q then
+  return { "unregistered" }
+end
+local action, is_new = actions.load(q, tenant, name), 0
+if not action then
+  is_new = 1
+  local rules = cjson.decode(rules_json)
+  rules.has_webhook = webhook ~= ""
+  rules.aggregates = redis.call("HEXISTS", queue_key, "aggregated:" .. rules.type) == 1
+  rules.keep_results = rules.keep_results or rules.aggregates
+  action = actions.create(q, tenant, name, rules)
+  actions.receive(q, action, 0)
+  local own_key = q.keys.prefix .. "actions:" .. tenant
+  -- The oldest of the lists, as far as their records are gone; a few at once.
+  local gone, own_gone = actions.forgotten(q, actions_key, FORGOTTEN_AT_ONCE), {}
+  for _, member in ipairs(actions.forgotten(q, own_key, FORGOTTEN_AT_ONCE, tenant)) do
+    own_gone[#own_gone + 1] = member
+  end
+  if #gone > 0 then
+    redis.call("ZREM", actions_key, unpack(gone))
+  end
+  if #own_gone > 0 then
+    redis.call("ZREM", own_key, unpack(own_gone))
+  end
+  local made = string.format("%d", q.now)
+  redis.call("ZADD", actions_key, made, tenant .. ":" .. name)
+  redis.call("ZADD", own_key, made, name)
+  redis.call("HSET", action.key, "rules", cmsgpack.pack(rules))
+  if webhook ~= "" then
+    redis.call("HSET", action.key, "webhook", webhook)
+  end
+  actions.transition(q, action, "CREATED")
+  actions.save(q)
+end
+return requests.remember(client_key, request, {
+  "opened", is_new, action.state, action.sealed, action.received, action.rules.level, action.rules.lane,
+})
