@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { JobTimeoutError } from '../errors.ts'
-import type { Grant } from './grant.ts'
+import type { Requests } from '../store/requests.ts'
+import { Grant } from './grant.ts'
 import type { Job, LeasedJob } from './job.ts'
 import { type RunResult, resultOfReturn, resultOfThrow } from './outcome.ts'
 
@@ -20,38 +21,43 @@ export interface JobContext {
 // biome-ignore lint/suspicious/noExplicitAny: a handler says what its payload is; the engine cannot know it.
 export type Handler<Payload = any> = (job: Job<Payload>, context: JobContext) => unknown
 
-/** A run of one job: started at once, ended once, by its handler, its time-out or the pool. */
+/** What the runs of one claim have in common. */
+export interface RunSetting {
+  readonly clock: Clock
+  readonly requests: Requests
+  /** Until when the grants of the claim keep, by the monotonic clock; undefined: for ever. */
+  readonly freshUntil: number | undefined
+  readonly onEnd: (run: JobRun, result: RunResult) => void
+}
+
+/**
+ * A run of one job: started at once, ended once, by its handler, its time-out or the pool. Thousands are made in a second:
+ * what most handlers never ask for (a signal, a grant for another call) is made when they do.
+ */
 export class JobRun implements JobContext {
   readonly job: LeasedJob
   /** By the monotonic clock. */
-  startedAt = 0
+  readonly startedAt: number
+  readonly timeoutMs: number
   /** Kept by `Runs`. */
   place = 0
-  readonly #clock: Clock
-  readonly #grant: Grant
-  readonly #onEnd: (run: JobRun, result: RunResult) => void
+  readonly #setting: RunSetting
+  #grant: Grant | undefined
   #controller: AbortController | undefined
   #abortReason: Error | undefined
-  #cancelTimer: (() => void) | undefined
   #isEnded = false
 
-  constructor(options: {
-    job: LeasedJob
-    clock: Clock
-    grant: Grant
-    onEnd: (run: JobRun, result: RunResult) => void
-  }) {
-    this.job = options.job
-    this.#clock = options.clock
-    this.#grant = options.grant
-    this.#onEnd = options.onEnd
+  constructor(job: LeasedJob, setting: RunSetting, { startedAt, timeoutMs }: { startedAt: number; timeoutMs: number }) {
+    this.job = job
+    this.startedAt = startedAt
+    this.timeoutMs = timeoutMs
+    this.#setting = setting
   }
 
   get fence(): string {
     return this.job.fence
   }
 
-  /** Made when it is first asked for: most handlers of short jobs never do. */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController()
@@ -60,9 +66,7 @@ export class JobRun implements JobContext {
     return this.#controller.signal
   }
 
-  start(handler: Handler, timeoutMs: number): void {
-    this.startedAt = this.#clock.now()
-    this.#cancelTimer = this.#clock.setTimer(() => this.#timeOut(timeoutMs), timeoutMs)
+  start(handler: Handler): void {
     let returned: unknown
     try {
       returned = handler(this.job, this)
@@ -89,15 +93,15 @@ export class JobRun implements JobContext {
   /** The pool takes the job away: whatever the handler still does, it no longer counts. */
   forsake(): void {
     this.#isEnded = true
-    this.#cancelTimer?.()
   }
 
   admit(): Promise<void> {
+    this.#grant ??= new Grant({ job: this.job, ...this.#setting })
     return this.#grant.admit(this.signal)
   }
 
-  #timeOut(jobTimeoutMs: number): void {
-    const error = new JobTimeoutError({ jobId: this.job.id, jobTimeoutMs })
+  timeOut(): void {
+    const error = new JobTimeoutError({ jobId: this.job.id, jobTimeoutMs: this.timeoutMs })
     this.abort(error)
     this.#end({ kind: 'failed', error })
   }
@@ -105,8 +109,7 @@ export class JobRun implements JobContext {
   #end(result: RunResult): void {
     if (this.#isEnded) return
     this.#isEnded = true
-    this.#cancelTimer?.()
-    this.#onEnd(this, result)
+    this.#setting.onEnd(this, result)
   }
 }
 

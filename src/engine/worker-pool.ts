@@ -6,9 +6,8 @@ import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
 import { type ClaimReply, type Finish, type FinishedJob, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
 import { finishOf } from './finish.ts'
-import { Grant } from './grant.ts'
 import { decodeJobs, type LeasedJob } from './job.ts'
-import { type Handler, JobRun } from './job-run.ts'
+import { type Handler, JobRun, type RunSetting } from './job-run.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import type { Log } from './log.ts'
 import type { RunResult } from './outcome.ts'
@@ -53,7 +52,7 @@ export class WorkerPool implements Sleeper {
   readonly #leases: LeaseKeeper
   readonly #processors = new Map<string, Processor>()
   /** Two of them can be of one job: one that lost its lease, and the next. */
-  readonly #runs = new Runs()
+  readonly #runs: Runs
   readonly #unknownTypes = new Set<string>()
   readonly #untold = new UntoldJobs()
   #concurrency = 0
@@ -84,6 +83,7 @@ export class WorkerPool implements Sleeper {
     this.#waker = options.waker
     this.#clock = options.clock
     this.#log = options.log
+    this.#runs = new Runs(options.clock)
     this.#leases = new LeaseKeeper({
       redis: options.redis,
       requests: options.requests,
@@ -241,17 +241,11 @@ export class WorkerPool implements Sleeper {
   }
 
   #onReply(reply: ClaimReply, wanted: number, sentAt: number): void {
-    const jobs = reply.jobs.length === 0 ? [] : decodeJobs(reply.fence, reply.jobs)
+    const jobs = decodeJobs(reply.fence, reply.jobs)
     if (jobs.length > 0) {
       this.#leases.hold(reply.fence, jobs.length)
       this.#untold.claimed(reply.fence, jobs.length)
-      const leasedUntil = sentAt + this.#settings.leaseMs
-      const freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
-      for (const job of jobs) {
-        const refusal = this.#refusal(job, leasedUntil, freshUntil)
-        if (refusal) this.#tell(job, refusal)
-        else this.#start(job, freshUntil)
-      }
+      this.#startAll(jobs, reply, sentAt)
     }
     const isMore = this.#isPoked || reply.word === 'again' || reply.waitMs === 0
     this.#isPoked = false
@@ -278,27 +272,33 @@ export class WorkerPool implements Sleeper {
     this.#cancelAlarm = this.#clock.setTimer(() => this.#poke(), holdsAlarm ? waitMs : backup)
   }
 
-  /** Why a claimed job is not started, as the store is told; undefined when it is. */
-  #refusal(job: LeasedJob, leasedUntil: number, freshUntil: number | undefined): Finish | undefined {
-    if (this.#state !== 'open') return { outcome: 'released' }
-    const now = this.#clock.now()
-    if (freshUntil !== undefined && now > freshUntil) return { outcome: 'returned' }
-    // This process stood still, or the reply took that long: the job may run elsewhere by now. The store knows.
-    if (now >= leasedUntil) return { outcome: 'released' }
-    return this.#processors.has(job.type) ? undefined : this.#unknownType(job)
+  #startAll(jobs: readonly LeasedJob[], { freshMs }: ClaimReply, sentAt: number): void {
+    const leasedUntil = sentAt + this.#settings.leaseMs
+    const setting: RunSetting = {
+      clock: this.#clock,
+      requests: this.#requests,
+      freshUntil: freshMs === undefined ? undefined : sentAt + freshMs,
+      onEnd: this.#onEnd,
+    }
+    for (const job of jobs) {
+      // For each anew: the handlers before it may have taken their time.
+      const now = this.#clock.now()
+      const processor = this.#processors.get(job.type)
+      if (this.#state !== 'open') this.#tell(job, { outcome: 'released' })
+      else if (setting.freshUntil !== undefined && now > setting.freshUntil) this.#tell(job, { outcome: 'returned' })
+      // This process stood still, or the reply took that long: the job may run elsewhere by now. The store knows.
+      else if (now >= leasedUntil) this.#tell(job, { outcome: 'released' })
+      else if (processor === undefined) this.#tell(job, this.#unknownType(job))
+      else this.#start(job, processor, setting, now)
+    }
   }
 
-  #start(job: LeasedJob, freshUntil: number | undefined): void {
-    const processor = this.#processors.get(job.type) as Processor
-    const run = new JobRun({
-      job,
-      clock: this.#clock,
-      grant: new Grant({ job, clock: this.#clock, requests: this.#requests, freshUntil }),
-      onEnd: this.#onEnd,
-    })
+  #start(job: LeasedJob, processor: Processor, setting: RunSetting, now: number): void {
+    const timeoutMs = job.record.options.timeoutMs ?? processor.timeoutMs
+    const run = new JobRun(job, setting, { startedAt: now, timeoutMs })
     this.#runs.add(run)
     if (job.isSuspect) this.#suspects += 1
-    run.start(processor.handler, job.record.options.timeoutMs ?? processor.timeoutMs)
+    run.start(processor.handler)
   }
 
   #unknownType(job: LeasedJob): Finish {

@@ -108,45 +108,64 @@ export async function finishAndClaim(
   return decode(reply, order, repeats)
 }
 
+/** What is told of one claim. */
+interface ClaimReport {
+  readonly fence: string
+  readonly jobKeys: Set<string>
+  /** Successes by level, tenant and action. */
+  readonly groups: Map<string, Group>
+  succeeded: number
+}
+
+interface Group {
+  readonly tenant: string
+  readonly standing: Level
+  /** Level and lane of its first job, as its key begins with them: `normal:default:`. */
+  readonly line: string
+  /** Where that is an action's; '' else. */
+  readonly actionLane: string
+  readonly jobs: FinishedJob[]
+  /** Of the jobs, in `finished`. */
+  readonly positions: number[]
+}
+
 /**
- * Successes by claim and tenant, so that the script has nothing to do for each of them; then all others. A job of an
- * ordered lane is one of the others: its lane must be opened. `order` says where each job of the list was. A job that is
- * told twice goes out once, because the script does not look for each of them; its repeats are stale.
+ * Successes by claim, tenant and action, so that the script has nothing to do for each of them; then all others. A job of
+ * an ordered lane is one of the others: its lane must be opened. `order` says where each job of the list was. A job that
+ * is told twice goes out once, because the script does not look for each of them; its repeats are stale.
  */
 function encodeFinished(
   finished: readonly FinishedJob[],
   untold: ReadonlyMap<string, number> | undefined,
 ): { list: (string | number)[]; order: readonly number[]; repeats: readonly number[] } {
-  const claims = new Map<string, Map<string, number[]>>()
+  const claims = new Map<string, ClaimReport>()
   const others: number[] = []
   const repeats: number[] = []
-  const seen = new Set<string>()
-  for (const [at, job] of finished.entries()) {
-    const name = `${job.fence}:${job.jobKey}`
-    if (seen.has(name)) repeats.push(at)
-    else if (job.finish.outcome !== 'succeeded' || isOrdered(job.jobKey)) others.push(at)
-    else groupOf(claims, job).push(at)
-    seen.add(name)
-  }
-  const list: (string | number)[] = [claims.size]
-  const order: number[] = []
-  for (const [fence, groups] of claims) {
-    const from = order.length
-    for (const group of groups.values()) for (const at of group) order.push(at)
-    list.push(fence, untold?.get(fence) ?? -1, order.length - from)
-    for (let at = from; at < order.length; at++) list.push((finished[order[at] as number] as FinishedJob).jobKey)
-    list.push(groups.size)
-    for (const group of groups.values()) {
-      const { tenant, standing } = finished[group[0] as number] as FinishedJob
-      const { lane } = placeOf((finished[group[0] as number] as FinishedJob).jobKey)
-      const isInAction = actionOfLane(lane) !== undefined
-      list.push(tenant, standing, isInAction ? lane : '', group.length)
-      if (isInAction)
-        pushActionGroup(
-          list,
-          group.map((at) => (finished[at] as FinishedJob).action),
-        )
+  let claim: ClaimReport | undefined
+  let group: Group | undefined
+  for (let at = 0; at < finished.length; at++) {
+    const job = finished[at] as FinishedJob
+    if (claim?.fence !== job.fence) {
+      claim = claimOf(claims, job)
+      group = undefined
     }
+    const toldBefore = claim.jobKeys.size
+    if (claim.jobKeys.add(job.jobKey).size === toldBefore) repeats.push(at)
+    else if (job.finish.outcome !== 'succeeded' || isOrdered(job.jobKey)) others.push(at)
+    else {
+      // Most are of the same line as the one before.
+      if (group === undefined || !isLike(group, job)) group = groupOf(claim, job)
+      group.jobs.push(job)
+      group.positions.push(at)
+      claim.succeeded += 1
+    }
+  }
+  const withSuccesses = [...claims.values()].filter(({ succeeded }) => succeeded > 0)
+  const list: (string | number)[] = [withSuccesses.length]
+  const order: number[] = []
+  for (const claim of withSuccesses) {
+    pushSuccesses(list, claim, untold?.get(claim.fence) ?? -1)
+    for (const { positions } of claim.groups.values()) order.push(...positions)
   }
   for (const at of others) {
     const { fence, jobKey, standing, finish, action } = finished[at] as FinishedJob
@@ -158,8 +177,18 @@ function encodeFinished(
   return { list, order, repeats }
 }
 
-function pushActionGroup(list: (string | number)[], jobs: readonly (FinishedInAction | undefined)[]): void {
-  const told = jobs.filter((job) => job !== undefined)
+function pushSuccesses(list: (string | number)[], { fence, succeeded, groups }: ClaimReport, untold: number): void {
+  list.push(fence, untold, succeeded)
+  for (const { jobs } of groups.values()) for (const { jobKey } of jobs) list.push(jobKey)
+  list.push(groups.size)
+  for (const { tenant, standing, actionLane, jobs } of groups.values()) {
+    list.push(tenant, standing, actionLane, jobs.length)
+    if (actionLane !== '') pushActionGroup(list, jobs)
+  }
+}
+
+function pushActionGroup(list: (string | number)[], jobs: readonly FinishedJob[]): void {
+  const told = jobs.map(({ action }) => action).filter((action) => action !== undefined)
   const hasResults = told.length === jobs.length && told.some(({ result }) => result !== '')
   list.push(measuresOf(told), hasResults ? told.length : 0)
   if (hasResults) for (const { result } of told) list.push(result)
@@ -181,23 +210,34 @@ function measuresOf(jobs: readonly FinishedInAction[]): string {
   return text
 }
 
-/** The positions of the jobs of the same claim, level, tenant and action. */
-function groupOf(claims: Map<string, Map<string, number[]>>, job: FinishedJob): number[] {
-  const groups = claims.get(job.fence) ?? new Map<string, number[]>()
-  claims.set(job.fence, groups)
-  const { lane } = placeOf(job.jobKey)
-  const key = `${job.standing}:${job.tenant}:${actionOfLane(lane) ?? ''}`
-  const group = groups.get(key) ?? []
-  groups.set(key, group)
+function claimOf(claims: Map<string, ClaimReport>, { fence }: FinishedJob): ClaimReport {
+  let claim = claims.get(fence)
+  if (claim === undefined) {
+    claim = { fence, jobKeys: new Set(), groups: new Map(), succeeded: 0 }
+    claims.set(fence, claim)
+  }
+  return claim
+}
+
+function isLike(group: Group, job: FinishedJob): boolean {
+  return group.tenant === job.tenant && group.standing === job.standing && job.jobKey.startsWith(group.line)
+}
+
+function groupOf({ groups }: ClaimReport, { jobKey, tenant, standing }: FinishedJob): Group {
+  const laneStart = jobKey.indexOf(':') + 1
+  const laneEnd = jobKey.indexOf(':', laneStart)
+  const lane = jobKey.slice(laneStart, laneEnd)
+  const actionLane = actionOfLane(lane) === undefined ? '' : lane
+  const name = `${standing}:${tenant}:${actionLane}`
+  let group = groups.get(name)
+  if (group === undefined) {
+    group = { tenant, standing, line: jobKey.slice(0, laneEnd + 1), actionLane, jobs: [], positions: [] }
+    groups.set(name, group)
+  }
   return group
 }
 
 /** `normal:!lane:…` */
-function placeOf(jobKey: string): { lane: string } {
-  const start = jobKey.indexOf(':') + 1
-  return { lane: jobKey.slice(start, jobKey.indexOf(':', start)) }
-}
-
 function isOrdered(jobKey: string): boolean {
   return jobKey.charCodeAt(jobKey.indexOf(':') + 1) === 33
 }
