@@ -42,8 +42,9 @@ export interface HttpRequestOptions {
    */
   timeoutMs?: number
   /**
-   * How much of a body is kept, decoded; what goes beyond is not read, and the result says `truncated`.
-   * @default 262_144
+   * How much of a body is kept, decoded; what goes beyond is not read, and the result says `truncated`. Results that an
+   * action keeps have a bound of their own, `maxResultBytes` of the queue, into which this fits also in base64.
+   * @default 32_768
    */
   maxResponseBytes?: number
   /**
@@ -84,7 +85,7 @@ export const httpRequestRules = {
   allowPrivate: parsedList((ranges) => new AllowedAddresses(ranges), []),
   resolve: callback<Resolve>({ default: systemResolve }),
   timeoutMs: integer({ min: 1, max: 86_400_000, default: 20_000 }),
-  maxResponseBytes: integer({ min: 0, max: 64 * 1024 * 1024, default: 262_144 }),
+  maxResponseBytes: integer({ min: 0, max: 64 * 1024 * 1024, default: 32_768 }),
   maxRequestBytes: integer({ min: 0, max: 64 * 1024 * 1024, default: 262_144 }),
   maxRedirects: integer({ min: 0, max: 20, default: 5 }),
   maxConnections: integer({ min: 1, max: 10_000, default: 128 }),

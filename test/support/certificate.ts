@@ -1,0 +1,21 @@
+/** A certificate for secure.test that signs itself, with its key: for servers of tests only, and worth nothing elsewhere. */
+export const certificate = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgerYBa7/7L1/DF0hn
+kzVpyhLt7/Cu/bLMsm5LiAH8w7ChRANCAARO9tjmp8VJWIRW0a2kWGX/S/eYqW+k
+UU1Yce1qCnV89sdQJwSftpRLm4CazfTdpxVmc95UlCLTIXUtRWbwMB1F
+-----END PRIVATE KEY-----
+`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBmzCCAUGgAwIBAgIUVvgDqDZmHpDwCVs0D+wzMMd4Aw8wCgYIKoZIzj0EAwIw
+FjEUMBIGA1UEAwwLc2VjdXJlLnRlc3QwIBcNMjYxMTE1MDUyODQ3WhgPMjEyNjEw
+MjIwNTI4NDdaMBYxFDASBgNVBAMMC3NlY3VyZS50ZXN0MFkwEwYHKoZIzj0CAQYI
+KoZIzj0DAQcDQgAETvbY5qfFSViEVtGtpFhl/0v3mKlvpFFNWHHtagp1fPbHUCcE
+n7aUS5uAms303acVZnPeVJQi0yF1LUVm8DAdRaNrMGkwHQYDVR0OBBYEFIDpMStn
+fgU/3FHZ8Nw6xQJawdM8MB8GA1UdIwQYMBaAFIDpMStnfgU/3FHZ8Nw6xQJawdM8
+MA8GA1UdEwEB/wQFMAMBAf8wFgYDVR0RBA8wDYILc2VjdXJlLnRlc3QwCgYIKoZI
+zj0EAwIDSAAwRQIhAMk30/tNIJZakVXbR+lrIAtVP2aIjcI3m1mg773zZmudAiAE
++0hulrgHvvl4kS+56u40djkqcQ2dwYTTVf1Oe5Yrew==
+-----END CERTIFICATE-----
+`,
+}
