@@ -26,11 +26,11 @@ const layerRules = layers.flatMap((layer, height) =>
     to: {
       path: '^src/',
       // The lowest layer is single files that may share each other.
-      // The demo needs an upstream, and `testing` has one.
+      // The CLI is a user of the library; its demo needs an upstream, and `testing` has one.
       pathNot: folders([
         ...(height === 0 ? layer : [name]),
         ...layers.slice(0, height).flat(),
-        ...(name === 'cli' ? ['testing/upstream'] : []),
+        ...(name === 'cli' ? ['index', 'testing/upstream'] : []),
       ]),
     },
   })),

@@ -1,0 +1,63 @@
+import type { Command } from 'commander'
+import type { LimitStatus } from '../../index.ts'
+import { newCommand, onCall } from '../command.ts'
+import { rate } from '../option-values.ts'
+import { table } from '../output.ts'
+import { type QueueServerOptions, queuePath, useApi, withQueue } from '../server-options.ts'
+
+export function limitsCommand(): Command {
+  const group = newCommand('limits', {
+    summary: 'how the limits of a queue stand, and change them while it runs',
+    examples: ['sluice limits ls --queue promotions', 'sluice limits set queue 300/s --queue promotions'],
+  })
+  for (const command of [list(), set()]) group.addCommand(command)
+  return group
+}
+
+interface ListOptions extends QueueServerOptions {
+  readonly tenant?: string
+}
+
+function list(): Command {
+  const command = newCommand('ls', {
+    summary: 'the limits of a queue and its levels, with what is left of them',
+    examples: ['sluice limits ls --queue promotions', 'sluice limits ls --tenant acme --json'],
+  }).option('-t, --tenant <name>', 'those of this tenant as well')
+  return onCall<ListOptions>(withQueue(command), async ({ output, options }) => {
+    const { queue, tenant } = options
+    const { limits } = await useApi(options, (api) =>
+      api.get<{ limits: LimitStatus[] }>(queuePath(queue, 'limits'), { tenant }),
+    )
+    if (output.isJson) for (const limit of limits) output.json(limit)
+    else if (limits.length === 0) output.talk(`Queue "${queue}" has no limits.`)
+    else output.text(table(heads, limits.map(rowOf)))
+    return 'ok'
+  })
+}
+
+const heads = ['name', 'of', 'kind', 'limit', 'used', 'remaining', 'per second', 'closed until']
+
+function rowOf({ name, scope, kind, limit, used, remaining, effectivePerSecond, closedUntil }: LimitStatus) {
+  const until = typeof closedUntil === 'number' ? new Date(closedUntil).toISOString() : undefined
+  return [name, scope, kind, limit, used, remaining, effectivePerSecond, until]
+}
+
+function set(): Command {
+  const command = newCommand('set <name> <rate>', {
+    summary: 'change a limit on every worker at once, for the backlog as well',
+    details:
+      'The name is queue, tenant (the template of every tenant), high, normal, low, or that of a limit of your own. ' +
+      'It stays changed until it is changed again.',
+    examples: ['sluice limits set queue 300/s --queue promotions', 'sluice limits set low 10/s'],
+  })
+  return onCall<QueueServerOptions>(withQueue(command), async ({ output, options, args }) => {
+    const [name, given] = args as [string, string]
+    const isLevel = ['high', 'normal', 'low'].includes(name)
+    const limits = isLevel ? { levels: { [name]: rate(given) } } : { [name]: rate(given) }
+    const answer = await useApi(options, (api) =>
+      api.patch<{ limits: LimitStatus[] }>(queuePath(options.queue, 'limits'), limits),
+    )
+    output.data(answer, () => table(heads, answer.limits.map(rowOf)))
+    return 'ok'
+  })
+}

@@ -1,0 +1,119 @@
+import type { Command } from 'commander'
+import type { TenantView } from '../../index.ts'
+import { newCommand, onCall } from '../command.ts'
+import { decimal, rate, wholeNumber } from '../option-values.ts'
+import { type Output, table } from '../output.ts'
+import { type QueueServerOptions, queuePath, useApi, withQueue } from '../server-options.ts'
+
+export function tenantsCommand(): Command {
+  const group = newCommand('tenants', {
+    summary: 'look at the tenants of a queue, pause and weigh them',
+    examples: ['sluice tenants ls --queue promotions', 'sluice tenants set acme --weight 3'],
+  })
+  for (const command of [list(), get(), pause(), resume(), set()]) group.addCommand(command)
+  return group
+}
+
+interface ListOptions extends QueueServerOptions {
+  readonly limit: number
+  readonly cursor?: string
+}
+
+function list(): Command {
+  const command = newCommand('ls', {
+    summary: 'tenants that have work or are paused',
+    examples: ['sluice tenants ls --queue promotions', 'sluice tenants ls --json | jq -r .tenant'],
+  })
+    .option('--limit <tenants>', 'at most so many', wholeNumber({ min: 1, max: 500 }), 50)
+    .option('--cursor <cursor>', 'go on where an earlier list ended')
+  return onCall<ListOptions>(withQueue(command), async ({ output, options }) => {
+    const { queue, limit, cursor } = options
+    const page = await useApi(options, (api) =>
+      api.get<{ tenants: TenantView[]; cursor?: string }>(queuePath(queue, 'tenants'), { limit, cursor }),
+    )
+    if (output.isJson) for (const tenant of page.tenants) output.json(tenant)
+    else if (page.tenants.length === 0) output.talk(`No tenant of queue "${queue}" has work or is paused.`)
+    else output.text(table(heads, page.tenants.map(rowOf)))
+    if (page.cursor !== undefined) output.talk(`There are more: --cursor ${page.cursor}`)
+    return 'ok'
+  })
+}
+
+const heads = ['tenant', 'state', 'waiting', 'delayed', 'running', 'weight', 'parked by']
+
+function rowOf({ tenant, state, waiting, delayed, running, weight, parkedBy }: TenantView) {
+  return [tenant, state, waiting, delayed, running, weight, parkedBy]
+}
+
+function get(): Command {
+  const command = newCommand('get <tenant>', {
+    summary: 'one tenant as it stands',
+    examples: ['sluice tenants get acme --queue promotions'],
+  })
+  return onCall<QueueServerOptions>(withQueue(command), async ({ output, options, args }) => {
+    const path = queuePath(options.queue, 'tenants', args[0] as string)
+    show(output, await useApi(options, (api) => api.get<TenantView>(path)))
+    return 'ok'
+  })
+}
+
+function show(output: Output, tenant: TenantView): void {
+  output.data(tenant, () => table(heads, [rowOf(tenant)]))
+}
+
+function pause(): Command {
+  return change(
+    newCommand('pause <tenant>', {
+      summary: 'none of its jobs start until it is resumed',
+      examples: ['sluice tenants pause acme --queue promotions'],
+    }),
+    () => ({ paused: true }),
+  )
+}
+
+function resume(): Command {
+  return change(
+    newCommand('resume <tenant>', {
+      summary: 'its jobs start again',
+      examples: ['sluice tenants resume acme --queue promotions'],
+    }),
+    () => ({ paused: false }),
+  )
+}
+
+interface SetOptions {
+  readonly weight?: number
+  readonly basePriority?: string
+  readonly level?: string
+  readonly rate?: string
+}
+
+function set(): Command {
+  const command = newCommand('set <tenant>', {
+    summary: 'its weight, head start, level and limit; what is not given stays',
+    examples: ['sluice tenants set acme --weight 3', 'sluice tenants set acme --rate 50/s --level low'],
+  })
+    .option(
+      '--weight <share>',
+      'its share against the others: 3 gets three times as much',
+      decimal({ min: 0.01, max: 1_000 }),
+    )
+    .option('--base-priority <ms>', 'a head start (negative) or handicap in ms')
+    .option('--level <level>', 'where its jobs stand, whatever their level: high, normal or low; none takes it off')
+    .option('--rate <rate>', 'its own limit instead of that of every tenant: 50/s', rate)
+  return change<SetOptions>(command, ({ weight, basePriority, level, rate: limit }) => ({
+    ...(weight === undefined ? {} : { weight }),
+    ...(basePriority === undefined ? {} : { basePriority: Number(basePriority) }),
+    ...(level === undefined ? {} : { level: level === 'none' ? null : level }),
+    ...(limit === undefined ? {} : { limits: { tenant: limit } }),
+  }))
+}
+
+/** A command that changes the tenant and shows how it stands then. */
+function change<Options extends object>(command: Command, patchOf: (options: Options) => object): Command {
+  return onCall<QueueServerOptions & Options>(withQueue(command), async ({ output, options, args }) => {
+    const path = queuePath(options.queue, 'tenants', args[0] as string)
+    show(output, await useApi(options, (api) => api.patch<TenantView>(path, patchOf(options))))
+    return 'ok'
+  })
+}

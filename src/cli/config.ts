@@ -1,0 +1,114 @@
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { checkOptions, integer, oneOf, optional, type Rule, record, text } from '../assert.ts'
+import { CliError } from './cli-error.ts'
+import type { ServedQueue, ServerKey, SluiceConfig } from './define-config.ts'
+
+const fileNames = ['sluice.config.ts', 'sluice.config.mjs', 'sluice.config.js']
+
+const asGiven: Rule<unknown> = (value) => value
+
+const keyRules = {
+  hash: text(),
+  role: oneOf(['admin', 'operator', 'viewer', 'tenant']),
+  tenant: optional(text()),
+  name: optional(text()),
+}
+
+const configRules = {
+  // Those of the library are checked by it, where they are used.
+  redis: asGiven as Rule<SluiceConfig['redis']>,
+  commandTimeoutMs: asGiven as Rule<number | undefined>,
+  allowEviction: asGiven as Rule<boolean | undefined>,
+  connectionName: asGiven as Rule<string | undefined>,
+  dataDir: asGiven as Rule<string | undefined>,
+  prefix: asGiven as Rule<string | undefined>,
+  host: optional(text()),
+  port: optional(integer({ min: 0, max: 65_535 })),
+  keys: keyList,
+  queues: record((value, path, report) => {
+    if (typeof value !== 'object' || value === null) report(path, 'must be an object of options')
+    return value as ServedQueue
+  }),
+}
+
+export interface LoadedConfig {
+  /** The file it was read from; undefined when there is none. */
+  readonly path: string | undefined
+  readonly config: SluiceConfig
+}
+
+/** Reads the file that is named, or the one of the folder; without one everything has its default. */
+export async function loadConfig(folder: string, named: string | undefined): Promise<LoadedConfig> {
+  const path = named === undefined ? findConfig(folder) : resolve(folder, named)
+  if (path === undefined) return { path, config: {} }
+  if (!existsSync(path)) throw new CliError('usage', `${named}: there is no such file`)
+  const module = (await importConfig(path)) as { default?: unknown }
+  if (module.default === undefined) {
+    throw new CliError('usage', `${path}: has no default export; write: export default defineConfig({ … })`)
+  }
+  const given = checkOptions(path, unwrapped(module.default), configRules)
+  // What is not given must be missing, not undefined: the library has defaults for it.
+  const config = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as SluiceConfig
+  return { path, config }
+}
+
+function findConfig(folder: string): string | undefined {
+  return fileNames.map((name) => join(folder, name)).find((path) => existsSync(path))
+}
+
+/** A TypeScript loader that makes CommonJS of it puts the default export one level deeper. */
+function unwrapped(exported: unknown): unknown {
+  const isWrapped =
+    typeof exported === 'object' && exported !== null && '__esModule' in exported && 'default' in exported
+  return isWrapped ? exported.default : exported
+}
+
+async function importConfig(path: string): Promise<unknown> {
+  const url = pathToFileURL(path).href
+  try {
+    return await import(url)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_UNKNOWN_FILE_EXTENSION') return importWithTsx(path, url)
+    throw new CliError('usage', `${path} could not be loaded: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+/** Node before 22.18 cannot read TypeScript; a project that has tsx can. */
+async function importWithTsx(path: string, url: string): Promise<unknown> {
+  let loader: string
+  try {
+    loader = createRequire(path).resolve('tsx/esm/api')
+  } catch {
+    throw new CliError(
+      'usage',
+      `${path} is TypeScript, which Node ${process.versions.node} cannot read by itself: install tsx in the project, use Node 22.18 or newer, or write sluice.config.mjs`,
+    )
+  }
+  try {
+    const { tsImport } = (await import(pathToFileURL(loader).href)) as {
+      tsImport(specifier: string, parent: string): Promise<unknown>
+    }
+    return await tsImport(url, import.meta.url)
+  } catch (error) {
+    throw new CliError('usage', `${path} could not be loaded: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function keyList(value: unknown, path: string, report: (path: string, problem: string) => void): ServerKey[] {
+  if (value === undefined) return []
+  if (!Array.isArray(value)) {
+    report(path, 'must be an array; "sluice keys create" prints its entries')
+    return []
+  }
+  return value.map((each: unknown, index) => {
+    try {
+      return checkOptions(`${path}[${index}]`, each, keyRules) as ServerKey
+    } catch (error) {
+      report(`${path}[${index}]`, (error as Error).message)
+      return each as ServerKey
+    }
+  })
+}

@@ -1,0 +1,41 @@
+import type { HttpRequestOptions } from '../bulk/http-request/options.ts'
+import type { Handler } from '../engine/job-run.ts'
+import type { QueueOptions } from '../engine/queue-options.ts'
+import type { RedisOptions } from '../store/redis-options.ts'
+
+/** A queue as `sluice serve` and `sluice worker` have it. */
+export interface ServedQueue extends QueueOptions {
+  /** Jobs that one process runs at once. @default 20 */
+  concurrency?: number
+  /** What the built-in processor `http.request` may call. Without it the queue performs no HTTP calls by itself. */
+  http?: HttpRequestOptions
+  /** Handlers of your own, by the type of their jobs. */
+  processors?: Readonly<Record<string, Handler>>
+}
+
+/** A key that the server accepts; `sluice keys create` makes them. Only the hash is kept. */
+export interface ServerKey {
+  hash: string
+  role: 'admin' | 'operator' | 'viewer' | 'tenant'
+  /** The one tenant that a key of role `tenant` is for. */
+  tenant?: string
+  /** Shown in the audit log. */
+  name?: string
+}
+
+/** What `sluice.config.ts` exports. Everything has a default: without a file there is an embedded store. */
+export interface SluiceConfig extends Partial<RedisOptions> {
+  /** Starts every key in Redis. @default 'sluice' */
+  prefix?: string
+  /** Where the server listens. Anything but loopback needs keys. @default '127.0.0.1' */
+  host?: string
+  /** @default 7717 */
+  port?: number
+  keys?: readonly ServerKey[]
+  queues?: Readonly<Record<string, ServedQueue>>
+}
+
+/** Gives a config file its types; answers what it was given. */
+export function defineConfig(config: SluiceConfig): SluiceConfig {
+  return config
+}

@@ -1,0 +1,44 @@
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { CliError } from '../cli-error.ts'
+
+/** Writes one JSON document a line. A reader sees the whole new file or what was there before. */
+export async function writeJsonLines(path: string, documents: AsyncIterable<unknown>): Promise<number> {
+  const draft = `${path}.${process.pid}.new`
+  const count = await writeDraft(draft, documents).catch(async (error: unknown) => {
+    await rm(draft, { force: true })
+    throw writeError(error, path)
+  })
+  await rename(draft, path).catch((error: unknown) => {
+    throw writeError(error, path)
+  })
+  return count
+}
+
+async function writeDraft(draft: string, documents: AsyncIterable<unknown>): Promise<number> {
+  const file = createWriteStream(draft)
+  await once(file, 'open')
+  const failed = once(file, 'error').then(([error]) => {
+    throw error as Error
+  })
+  // Heard where it is raced below; by itself it must not end the process.
+  failed.catch(() => {})
+  let count = 0
+  for await (const document of documents) {
+    count += 1
+    if (!file.write(`${JSON.stringify(document)}\n`)) await Promise.race([once(file, 'drain'), failed])
+  }
+  file.end()
+  await Promise.race([once(file, 'finish'), failed])
+  return count
+}
+
+/** Refused before the first call is made, rather than after the last. */
+function writeError(error: unknown, path: string): unknown {
+  const { code } = error as NodeJS.ErrnoException
+  const why = { ENOENT: 'its folder does not exist', EACCES: 'it may not be written', EISDIR: 'it is a folder' }[
+    code ?? ''
+  ]
+  return why === undefined ? error : new CliError('usage', `${path}: ${why}`)
+}

@@ -1,0 +1,47 @@
+import { type Command, Option } from 'commander'
+import { ApiClient, defaultUrl } from './api-client.ts'
+
+/** How a command reaches the server it talks to. */
+export interface ServerOptions {
+  readonly url: string
+  readonly key?: string
+}
+
+/** A server, and one of its queues. */
+export interface QueueServerOptions extends ServerOptions {
+  readonly queue: string
+}
+
+export function withServer(command: Command): Command {
+  return command
+    .addOption(new Option('--url <url>', 'where "sluice serve" listens').env('SLUICE_URL').default(defaultUrl))
+    .addOption(new Option('--key <key>', 'an API key, where the server wants one').env('SLUICE_KEY'))
+}
+
+export function withQueue(command: Command): Command {
+  return withServer(command).addOption(
+    new Option('-q, --queue <name>', 'the queue').env('SLUICE_QUEUE').default('default'),
+  )
+}
+
+/** The API for as long as `use` takes. */
+export async function useApi<Result>(
+  { url, key }: ServerOptions,
+  use: (api: ApiClient) => Promise<Result>,
+): Promise<Result> {
+  const api = new ApiClient({ url, key })
+  try {
+    return await use(api)
+  } finally {
+    await api.close()
+  }
+}
+
+/** Path of a queue, with what is below it; names may hold anything. */
+export function queuePath(queue: string, ...rest: readonly string[]): string {
+  return ['/v1/queues', queue, ...rest].map((part, index) => (index === 0 ? part : encodeURIComponent(part))).join('/')
+}
+
+export function actionPath(id: string, ...rest: readonly string[]): string {
+  return ['/v1/actions', encodeURIComponent(id), ...rest].join('/')
+}
