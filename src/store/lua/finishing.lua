@@ -5,11 +5,12 @@ local places = require "places"
 
 local finishing = {}
 
--- The jobs that ended, by the fence of their claim: they leave it when all is read.
+-- The jobs that ended, by the fence of their claim: they leave it when all is read. `is_all`: it has no others, and
+-- goes as a whole.
 local function ended_of(q, fence)
   local ended = q.ended[fence]
   if not ended then
-    ended = { claim_key = q.keys.prefix .. "claim:" .. fence, jobs = {} }
+    ended = { claim_key = q.keys.prefix .. "claim:" .. fence, jobs = {}, is_all = false }
     q.ended[fence] = ended
   end
   return ended
@@ -64,11 +65,16 @@ local function succeed(q, list, at, position)
   local fence, untold, count = list[at], tonumber(list[at + 1]), tonumber(list[at + 2])
   local ended = ended_of(q, fence)
   local is_whole = redis.call("HLEN", ended.claim_key) == untold
+  ended.is_all = is_whole and count == untold
   local first = at + 3
   at = first + count + 1
   for _ = 1, tonumber(list[at - 1]) do
     local name, standing, lane, of_group = list[at], list[at + 1], list[at + 2], tonumber(list[at + 3])
-    local ours = take_group(q, ended, list, first, of_group, position, is_whole)
+    local ours = of_group
+    -- Of a claim that goes as a whole nobody asks which its jobs were, unless they have results or may be cancelled.
+    if not ended.is_all or lane ~= "" or q.canceling > 0 then
+      ours = take_group(q, ended, list, first, of_group, position, is_whole)
+    end
     at = at + 4
     if ours > 0 then
       running.ends(q, name, standing, ours)
@@ -118,10 +124,12 @@ end
 
 function finishing.save(q, leases_key, client)
   for fence, ended in pairs(q.ended) do
-    if #ended.jobs > 0 then
+    if ended.is_all then
+      redis.call("DEL", ended.claim_key)
+    elseif #ended.jobs > 0 then
       redis.call("HDEL", ended.claim_key, unpack(ended.jobs))
     end
-    if redis.call("EXISTS", ended.claim_key) == 0 then
+    if ended.is_all or redis.call("EXISTS", ended.claim_key) == 0 then
       redis.call("ZREM", leases_key, fence .. ":" .. client)
     end
   end

@@ -3,6 +3,7 @@
 -- current, the others wait in the ring (ring.lua).
 local queue = require "queue"
 local places = require "places"
+local decimal = require "decimal"
 
 local lanes = {}
 
@@ -10,6 +11,7 @@ local DEFAULT = "default"
 local ORDERED = 33 -- '!', with which the token of an ordered lane starts
 -- Records read from a list at once, so that large payloads are not read far beyond the reply's limit.
 local STEP = 16
+local DIGITS = decimal.SMALL
 
 -- An action keeps the number of its lane, so that its jobs are numbered without a gap even when the lane was empty in
 -- between.
@@ -94,26 +96,29 @@ local function is_marked(q, tenant, lane, job)
 end
 
 local function take_list(q, tenant, lane, count, taken)
-  local got, format = 0, string.format
-  -- The token stays out of the format: it may hold a "%".
+  local got, at, from, bytes_left = 0, #taken, lane.taken, q.bytes_left
   local start, stop = lane.level .. ":" .. lane.token .. ":", ":" .. tenant.name
-  while got < count and lane.taken < lane.length and q.bytes_left > 0 do
-    local texts = redis.call("LRANGE", lane.key, lane.taken, lane.taken + math.min(STEP, count - got) - 1)
-    local first = lane.next - lane.length + lane.taken
+  while got < count and from < lane.length and bytes_left > 0 do
+    local to = from + math.min(STEP, count - got)
+    local texts = redis.call("LRANGE", lane.key, decimal.of(from), decimal.of(to - 1))
+    local digits, last = decimal.split(lane.next - lane.length + from)
+    local head = start .. digits
     for i = 1, #texts do
-      if q.bytes_left <= 0 then
-        return got
+      if bytes_left <= 0 then
+        break
       end
-      local job, text = start .. format("%d", first + i - 1) .. stop, texts[i]
-      lane.taken = lane.taken + 1
+      if last == 10 then
+        head, last = start .. decimal.split(lane.next - lane.length + from), 0
+      end
+      local job, text = head .. DIGITS[last] .. stop, texts[i]
+      from, last = from + 1, last + 1
       if tenant.marks == 0 or not is_marked(q, tenant, lane, job) then
-        local at = #taken
         taken[at + 1], taken[at + 2] = job, text
-        q.bytes_left = q.bytes_left - #text
-        got = got + 1
+        at, got, bytes_left = at + 2, got + 1, bytes_left - #text
       end
     end
   end
+  lane.taken, q.bytes_left = from, bytes_left
   return got
 end
 
@@ -207,7 +212,7 @@ local function save_lane(q, tenant, lane)
   if lane.is_dropped then
     redis.call("UNLINK", lane.key)
   elseif lane.taken > 0 then
-    redis.call("LTRIM", lane.key, lane.taken, -1)
+    redis.call("LTRIM", lane.key, decimal.of(lane.taken), "-1")
   end
   if lane.front then
     local fronts = require "fronts"

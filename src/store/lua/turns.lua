@@ -1,6 +1,7 @@
 -- Whose turn it is: the tenant with the lowest score of a level, merged from the ready set, read in pages, and from
 -- what this script itself put back in line. Nothing is written until the plan stands.
 local tenants = require "tenants"
+local decimal = require "decimal"
 
 local turns = {}
 
@@ -43,7 +44,8 @@ local function head_of_set(q, line)
       if line.is_read then
         return nil
       end
-      line.page = redis.call("ZRANGE", q.keys.ready[line.level], line.offset, line.offset + PAGE - 1)
+      local last = line.offset + PAGE - 1
+      line.page = redis.call("ZRANGE", q.keys.ready[line.level], decimal.of(line.offset), decimal.of(last))
       line.next = 1
       line.offset = line.offset + PAGE
       line.is_read = #line.page < PAGE

@@ -8,6 +8,7 @@
 -- on another level than its own has "^<level>" and a line break before its record. `duties` is 1 when a duty is due,
 -- `kept` has the lanes ("<lane>:<tenant>") among the claimed whose action keeps results.
 local time = require "time"
+local decimal = require "decimal"
 local queue = require "queue"
 local requests = require "requests"
 local tenants = require "tenants"
@@ -53,9 +54,11 @@ local finished, finished_from = ARGV, 11 -- list: how many claims had successes;
 -- every other job: fence, job, level it stood on, outcome, µs, text, and for an action measures, line break, result.
 
 local DUE_AT_ONCE = 64 -- leases, delayed jobs and unparking tenants brought back in one claim
+local AT_ONCE, LAST_OF_THEM = "64", "63" -- the same for commands
 local FRESH_SHARE = 0.6 -- of the jitter: the age at which a grant is stale
 
 local now = time.now(now_given)
+local now_text = string.format("%d", now)
 local prefix = string.sub(queue_key, 1, -6)
 
 local known = requests.recall(client_key, request)
@@ -88,18 +91,18 @@ local claim = q.claim
 
 finishing.run(q, finished, finished_from)
 local is_bounded, expired = false, {}
-local leases = redis.call("ZRANGEBYSCORE", leases_key, "-inf", now, "LIMIT", 0, DUE_AT_ONCE)
+local leases = redis.call("ZRANGEBYSCORE", leases_key, "-inf", now_text, "LIMIT", "0", AT_ONCE)
 if #leases > 0 then
   local recovery = require "recovery"
   expired, is_bounded = recovery.reap(q, leases)
 end
-local due = redis.call("ZRANGEBYSCORE", delayed_key, "-inf", now, "LIMIT", 0, DUE_AT_ONCE)
+local due = redis.call("ZRANGEBYSCORE", delayed_key, "-inf", now_text, "LIMIT", "0", AT_ONCE)
 if #due > 0 then
   local recovery = require "recovery"
   recovery.fall_due(q, due)
   is_bounded = is_bounded or #due == DUE_AT_ONCE
 end
-for _, name in ipairs(redis.call("ZRANGE", unparking_key, 0, DUE_AT_ONCE - 1)) do
+for _, name in ipairs(redis.call("ZRANGE", unparking_key, "0", LAST_OF_THEM)) do
   local standing = require "standing"
   standing.unpark(q, tenants.load(q, name))
 end
@@ -122,7 +125,7 @@ if q.paused == 0 then
     end
   end
 end
-local parked_due = redis.call("ZCOUNT", parked_key, "-inf", now)
+local parked_due = redis.call("ZCOUNT", parked_key, "-inf", now_text)
 if parked_due > 0 then
   local comeback = require "comeback"
   is_bounded = comeback.run(q, parked_due, levels) or is_bounded
@@ -165,9 +168,10 @@ end
 
 -- 4. Only now does anything change.
 
+local fence = decimal.of(claim.fence)
 if #claim.jobs > 0 then
-  redis.call("HSET", prefix .. "claim:" .. string.format("%d", claim.fence), unpack(claim.jobs))
-  redis.call("ZADD", leases_key, string.format("%d", now + lease), string.format("%d:%s", claim.fence, client))
+  redis.call("HSET", prefix .. "claim:" .. fence, unpack(claim.jobs))
+  redis.call("ZADD", leases_key, string.format("%d", now + lease), fence .. ":" .. client)
 end
 finishing.save(q, leases_key, client)
 for i = 1, #expired, 2 do
@@ -205,7 +209,7 @@ else
 end
 local fresh = claim.fresh and math.floor(claim.fresh * FRESH_SHARE) or 0
 local duties_due = has_duties and 1 or 0
-local reply = { word, q.stale, wait, holds_alarm, string.format("%d", claim.fence), fresh, {}, duties_due, kept }
+local reply = { word, q.stale, wait, holds_alarm, fence, fresh, {}, duties_due, kept }
 requests.remember(client_key, request, reply)
 reply[7] = claim.jobs
 return reply
