@@ -12,6 +12,25 @@ local ORDERED = 33 -- '!', with which the token of an ordered lane starts
 -- Records read from a list at once, so that large payloads are not read far beyond the reply's limit.
 local STEP = 16
 local DIGITS = decimal.SMALL
+local NONE = {}
+
+-- Most lines have one lane. `open` is that, `opened` are all by token once there are more.
+local function find(line, token)
+  local lane = line.open
+  if lane and lane.token ~= token then
+    line.opened = line.opened or { [lane.token] = lane }
+    lane = line.opened[token]
+  end
+  return lane
+end
+
+local function keep(line, lane)
+  if line.opened then
+    line.opened[lane.token] = lane
+  else
+    line.open = lane
+  end
+end
 
 -- An action keeps the number of its lane, so that its jobs are numbered without a gap even when the lane was empty in
 -- between.
@@ -26,13 +45,14 @@ local function open_of_action(q, tenant, lane)
 end
 
 function lanes.open(q, tenant, level, token)
-  local id = level .. ":" .. token
-  local lane = tenant.opened[id]
+  local line = tenant.at[level]
+  local lane = find(line, token)
   if lane then
     return lane
   end
+  local id = level .. ":" .. token
   local key = q.keys.prefix .. "lane:" .. id .. ":" .. tenant.name
-  local sequence = token == DEFAULT and tenant.at[level].sequence or 0
+  local sequence = token == DEFAULT and line.sequence or 0
   lane = {
     level = level, token = token, is_ordered = string.byte(token) == ORDERED, key = key,
     length = redis.call("LLEN", key), taken = 0, next = sequence > 0 and sequence or nil, was_next = nil,
@@ -50,7 +70,7 @@ function lanes.open(q, tenant, level, token)
     local fronts = require "fronts"
     fronts.open(q, tenant, lane)
   end
-  tenant.opened[id] = lane
+  keep(line, lane)
   return lane
 end
 
@@ -144,7 +164,9 @@ function lanes.take(q, tenant, level, count, taken)
       n = n + take_list(q, tenant, lane, wanted - n, taken)
     end
     got = got + n
-    line.served = n > 0 and line.lane or line.served
+    if n > 0 and line.lanes > 1 then
+      line.served = line.lane
+    end
     if lane.action and n > 0 then
       local actions = require "actions"
       actions.start(q, lane.action, n)
@@ -208,7 +230,7 @@ local function save_named(q, lane)
   save_busy(lane, id)
 end
 
-local function save_lane(q, tenant, lane)
+local function save_lane(q, tenant, line, lane)
   if lane.is_dropped then
     redis.call("UNLINK", lane.key)
   elseif lane.taken > 0 then
@@ -221,18 +243,21 @@ local function save_lane(q, tenant, lane)
   if lane.token ~= DEFAULT then
     save_named(q, lane)
   elseif lane.next ~= lane.was_next then
-    local at = tenant.at[lane.level]
-    at.sequence, at.changed = lane.next, true
+    line.sequence, line.changed = lane.next, true
   end
 end
 
 -- Writes the lanes of every loaded tenant; before tenants.save, which writes the counts.
 function lanes.save(q)
-  for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
-    for _, lane in pairs(tenant.opened) do
-      save_lane(q, tenant, lane)
-    end
+  for _, tenant in ipairs(q.tenants and q.tenants.list or NONE) do
     for _, line in pairs(tenant.at) do
+      if line.opened then
+        for _, lane in pairs(line.opened) do
+          save_lane(q, tenant, line, lane)
+        end
+      elseif line.open then
+        save_lane(q, tenant, line, line.open)
+      end
       if line.ring_key then
         local ring = require "ring"
         ring.save(line)

@@ -76,8 +76,7 @@ function standing.unpark(q, tenant)
   end
   tenant.parked_before = tenant.parked_before or tenant.fields.parked
   tenants.set(tenant, "parked", nil)
-  tenant.parked_until = nil
-  tenant.was_parked = true
+  tenant.parked_until = false
   standing.settle(q, tenant)
 end
 

@@ -2,17 +2,23 @@
 -- A tenant's hash is read once, changed in memory and written once, when the script has read all it needs. What changes
 -- with every turn is packed (MessagePack) into two fields: the counts, and one for each level the tenant has been on.
 local queue = require "queue"
+local decimal = require "decimal"
 
 local tenants = {}
 
-local LEVELS = queue.LEVELS
-local pack, unpack_numbers = cmsgpack.pack, cmsgpack.unpack
+local pack, unpack_numbers, format = cmsgpack.pack, cmsgpack.unpack, string.format
 local VIRTUAL = { high = "virtual:high", normal = "virtual:normal", low = "virtual:low" }
 local RUNNING = { high = "running:high", normal = "running:normal", low = "running:low" }
 local WEIGHTS = { high = "weights:high", normal = "weights:normal", low = "weights:low" }
 
+-- Most tenants have no field but the packed ones: they share this.
+local NO_FIELDS = {}
+
 -- A nil value removes the field.
 function tenants.set(tenant, field, value)
+  if tenant.fields == NO_FIELDS then
+    tenant.fields = {}
+  end
   tenant.fields[field] = value
   if value == nil then
     value = false
@@ -39,12 +45,13 @@ end
 -- lane whose turn it is. Of its standing there: cost used of the turn under way (thousandths), jobs received, what it
 -- was entitled to (millionths of a job) until it last entered the line, the virtual time of that, its longest wait,
 -- since when it has been able to run (its last turn, or when it entered the line), and its score, 0 without work.
+-- Whatever a claim may set stands here from the start, as in a tenant: a table that outgrows its places is made anew.
 local function open_level(packed)
   local lanes, sequence, used, received, entitled, virtual, longest, since, score, lane = unpack_numbers(packed)
   return {
     lanes = lanes, sequence = sequence, used = used, received = received, entitled = entitled, virtual = virtual,
     longest = longest, since = since, score = score, lane = lane ~= "" and lane or nil,
-    present = false, was_present = false, changed = false,
+    present = false, was_present = false, changed = false, score_changed = false, is_in_line = false, open = false,
   }
 end
 
@@ -60,12 +67,27 @@ local BY_DEMAND = {
   __index = function(levels, level)
     local at = {
       lanes = 0, sequence = 0, used = 0, received = 0, entitled = 0, virtual = 0, longest = 0, since = 0, score = 0,
-      present = false, was_present = false, changed = false,
+      present = false, was_present = false, changed = false, score_changed = false, is_in_line = false, open = false,
     }
     rawset(levels, level, at)
     return at
   end,
 }
+
+-- Where a tenant that may run is in line: it was so before this script.
+local function open_places(tenant)
+  if tenant.fields.override then
+    local level = tenant.at[tenant.fields.override]
+    level.present = tenants.has_work(tenant, tenant.fields.override)
+    level.was_present = level.present
+    return
+  end
+  for _, level in pairs(tenant.at) do
+    if level.lanes > 0 then
+      level.present, level.was_present = true, true
+    end
+  end
+end
 
 function tenants.load(q, name)
   local loaded = q.tenants
@@ -79,33 +101,32 @@ function tenants.load(q, name)
   end
   local key = q.keys.prefix .. "tenant:" .. name
   local flat = redis.call("HGETALL", key)
-  local fields, at = {}, setmetatable({}, BY_DEMAND)
-  tenant = {
-    name = name, key = key, fields = fields, changes = nil, opened = {}, at = at,
-    waiting = 0, delayed = 0, total = 0, front = 0, marks = 0, weight = 1, base = 0, limits = nil,
-  }
+  local fields, at, state = NO_FIELDS, setmetatable({ high = nil, normal = nil, low = nil }, BY_DEMAND), false
   for i = 1, #flat, 2 do
     local field, value = flat[i], flat[i + 1]
     if field == "normal" or field == "high" or field == "low" then
       at[field] = open_level(value)
+    elseif field == "state" then
+      state = value
     else
+      if fields == NO_FIELDS then
+        fields = {}
+      end
       fields[field] = value
     end
   end
-  if fields.state then
-    tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks = unpack_numbers(fields.state)
+  local waiting, delayed, total, front, marks = 0, 0, 0, 0, 0
+  if state then
+    waiting, delayed, total, front, marks = unpack_numbers(state)
   end
-  if fields.weight or fields.base then
-    tenant.weight, tenant.base = tonumber(fields.weight or 1), tonumber(fields.base or 0)
-  end
-  tenant.was_idle = fields.idle
-  if tenants.is_free(tenant) then
-    for i = 1, 3 do
-      local standing = LEVELS[i]
-      if tenants.has_work(tenant, standing) then
-        at[standing].present, at[standing].was_present = true, true
-      end
-    end
+  tenant = {
+    name = name, key = key, fields = fields, changes = false, at = at, stored_state = state,
+    waiting = waiting, delayed = delayed, total = total, front = front, marks = marks,
+    weight = tonumber(fields.weight or 1), base = tonumber(fields.base or 0), limits = false,
+    parked_until = false, parked_before = false,
+  }
+  if not fields.paused and not fields.parked then
+    open_places(tenant)
   end
   loaded.by_name[name] = tenant
   loaded.list[#loaded.list + 1] = tenant
@@ -150,33 +171,32 @@ local function has_settings(tenant)
   return fields.weight or fields.base or fields.override or fields.paused or fields.limits
 end
 
--- The places the tenant has taken and left, and what of its levels is to be written.
-local function collect_levels(tenant, out, sets)
-  local name = tenant.name
-  for i = 1, 3 do
-    local level = LEVELS[i]
-    local at = rawget(tenant.at, level)
-    if at then
-      local places = out[level]
-      if at.present then
-        if not at.was_present or at.score_changed then
-          local ready = places.ready
-          ready[#ready + 1] = string.format("%d", at.score)
-          ready[#ready + 1] = name
-        end
-        if not at.was_present or at.since_corrected then
-          local since = places.since
-          since[#since + 1] = string.format("%d", at.since)
-          since[#since + 1] = name
-        end
-      elseif at.was_present then
-        places.gone[#places.gone + 1] = name
-      end
-      if at.changed then
-        sets[#sets + 1] = level
-        sets[#sets + 1] = pack_level(at)
-      end
+-- What is to be written to the sets of a level.
+local function places_of(out, level)
+  local places = out[level]
+  if not places then
+    places = { ready = {}, since = {}, gone = {} }
+    out[level] = places
+  end
+  return places
+end
+
+local function note(list, first, second)
+  local at = #list
+  list[at + 1], list[at + 2] = first, second
+end
+
+-- The places the tenant has taken and left on a level.
+local function collect_places(tenant, level, at, out)
+  if at.present then
+    if not at.was_present or at.score_changed then
+      note(places_of(out, level).ready, format("%d", at.score), tenant.name)
     end
+    if not at.was_present or at.since_corrected then
+      note(places_of(out, level).since, format("%d", at.since), tenant.name)
+    end
+  elseif at.was_present then
+    note(places_of(out, level).gone, tenant.name)
   end
 end
 
@@ -195,41 +215,48 @@ local function save_limits(q, tenant)
   return keep
 end
 
-local function write(q, tenant, out)
+-- `sets` is the one list of fields and values that all tenants share.
+local function write(q, tenant, out, sets)
   local keep = tenant.limits and save_limits(q, tenant) or q.settings.keep_ids
-  local sets, deletes = {}, nil
-  collect_levels(tenant, out, sets)
-  local state = pack(tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks)
-  if state ~= tenant.fields.state then
-    sets[#sets + 1] = "state"
-    sets[#sets + 1] = state
+  local count, deletes = 0, nil
+  for level, at in pairs(tenant.at) do
+    collect_places(tenant, level, at, out)
+    if at.changed then
+      sets[count + 1], sets[count + 2] = level, pack_level(at)
+      count = count + 2
+    end
   end
-  local expires = is_idle(tenant) and not has_settings(tenant)
-  if expires and not tenant.was_idle then
+  local state = pack(tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks)
+  if state ~= tenant.stored_state then
+    sets[count + 1], sets[count + 2] = "state", state
+    count = count + 2
+  end
+  local was_idle, expires = tenant.fields.idle, is_idle(tenant) and not has_settings(tenant)
+  if expires and not was_idle then
     tenants.set(tenant, "idle", "1")
-  elseif not expires and tenant.was_idle then
+  elseif not expires and was_idle then
     tenants.set(tenant, "idle", nil)
   end
   if tenant.changes then
-    deletes = {}
     for field, value in pairs(tenant.changes) do
       if value == false then
+        deletes = deletes or {}
         deletes[#deletes + 1] = field
       else
-        sets[#sets + 1] = field
-        sets[#sets + 1] = value
+        sets[count + 1], sets[count + 2] = field, value
+        count = count + 2
       end
     end
   end
-  if #sets > 0 then
-    redis.call("HSET", tenant.key, unpack(sets))
+  if count > 0 then
+    redis.call("HSET", tenant.key, unpack(sets, 1, count))
   end
-  if deletes and #deletes > 0 then
+  if deletes then
     redis.call("HDEL", tenant.key, unpack(deletes))
   end
-  if expires and not tenant.was_idle then
+  if expires and not was_idle then
     redis.call("PEXPIRE", tenant.key, math.ceil(keep / 1000))
-  elseif not expires and tenant.was_idle then
+  elseif not expires and was_idle then
     redis.call("PERSIST", tenant.key)
   end
 end
@@ -257,10 +284,46 @@ function tenants.runs(q, name, standing, count)
   end
 end
 
+-- All at once: one call for each tenant would be half of what a claim of many tenants calls.
 local function save_running(q)
+  local names = {}
   for name, change in pairs(q.runs) do
-    if change ~= 0 and redis.call("HINCRBY", q.keys.running, name, change) <= 0 then
-      redis.call("HDEL", q.keys.running, name)
+    if change ~= 0 then
+      names[#names + 1] = name
+    end
+  end
+  if #names == 0 then
+    return
+  end
+  local sets, deletes = {}, {}
+  local before = redis.call("HMGET", q.keys.running, unpack(names))
+  for i, name in ipairs(names) do
+    local running = (before[i] or 0) + q.runs[name]
+    if running > 0 then
+      note(sets, name, decimal.of(running))
+    else
+      note(deletes, name)
+    end
+  end
+  if #sets > 0 then
+    redis.call("HSET", q.keys.running, unpack(sets))
+  end
+  if #deletes > 0 then
+    redis.call("HDEL", q.keys.running, unpack(deletes))
+  end
+end
+
+local function save_places(q, out)
+  for level, places in pairs(out) do
+    if #places.ready > 0 then
+      redis.call("ZADD", q.keys.ready[level], unpack(places.ready))
+    end
+    if #places.since > 0 then
+      redis.call("ZADD", q.keys.since[level], unpack(places.since))
+    end
+    if #places.gone > 0 then
+      redis.call("ZREM", q.keys.ready[level], unpack(places.gone))
+      redis.call("ZREM", q.keys.since[level], unpack(places.gone))
     end
   end
 end
@@ -273,40 +336,25 @@ function tenants.save(q)
   if not q.tenants then
     return
   end
-  local out = {}
-  for i = 1, 3 do
-    out[LEVELS[i]] = { ready = {}, since = {}, gone = {} }
-  end
+  local out, sets = {}, {}
   local parked, unparked, lifted = {}, {}, {}
   for _, tenant in ipairs(q.tenants.list) do
+    local before = tenant.parked_before
     if tenant.parked_until then
-      parked[#parked + 1] = string.format("%d", tenant.parked_until)
-      parked[#parked + 1] = tenant.name
-      if tenant.parked_before == tenant.fields.parked then
+      note(parked, format("%d", tenant.parked_until), tenant.name)
+      if before == tenant.fields.parked then
         tenant.changes.parked = nil
       end
-    elseif tenant.was_parked then
-      unparked[#unparked + 1] = tenant.name
+    elseif before then
+      note(unparked, tenant.name)
     end
     -- Whether it is parked again or not, it waits among the unparking no longer.
-    if tenant.was_parked then
-      lifted[#lifted + 1] = tenant.name
+    if before then
+      note(lifted, tenant.name)
     end
-    write(q, tenant, out)
+    write(q, tenant, out, sets)
   end
-  for i = 1, 3 do
-    local level, sets = LEVELS[i], out[LEVELS[i]]
-    if #sets.ready > 0 then
-      redis.call("ZADD", q.keys.ready[level], unpack(sets.ready))
-    end
-    if #sets.since > 0 then
-      redis.call("ZADD", q.keys.since[level], unpack(sets.since))
-    end
-    if #sets.gone > 0 then
-      redis.call("ZREM", q.keys.ready[level], unpack(sets.gone))
-      redis.call("ZREM", q.keys.since[level], unpack(sets.gone))
-    end
-  end
+  save_places(q, out)
   if #unparked > 0 then
     redis.call("ZREM", q.keys.parked, unpack(unparked))
   end

@@ -72,7 +72,7 @@ local function after(key, now, tenants)
   repeat
     found = redis.call("ZRANGEBYSCORE", key, string.format("(%d", now), "+inf", "WITHSCORES", "LIMIT", at, 1)
     at, tenant = at + 1, tenants and tenants.by_name[found[1]]
-  until not (tenant and tenant.was_parked)
+  until not (tenant and tenant.parked_before)
   return found[2] and tonumber(found[2]) or time.NEVER
 end
 
