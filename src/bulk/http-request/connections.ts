@@ -29,6 +29,7 @@ export class Connections {
    */
   async take(url: URL, signal: AbortSignal, timed: Timed): Promise<Connection> {
     if (this.#isClosed) throw new ClosedError('The processor http.request')
+    signal.throwIfAborted()
     const origin = this.#originOf(url)
     await origin.enter(signal)
     try {
@@ -70,7 +71,6 @@ class Origin {
   }
 
   async enter(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted()
     if (this.#inside < this.#max) this.#inside += 1
     else await this.#wait(signal)
   }
