@@ -16,6 +16,9 @@ export const errorCodes = {
   SLUICE_OUTCOME_UNKNOWN: 'A call was repeated for so long that its request id may be forgotten.',
   SLUICE_LEASE_LOST: 'The job is no longer held by this claim.',
   SLUICE_CLOSED: 'Something was used after it was closed.',
+  SLUICE_ACTION_CLOSED: 'Jobs were submitted to an action that is sealed or has ended.',
+  SLUICE_UNKNOWN_ACTION: 'There is no such action, or not any more.',
+  SLUICE_WAITED_TOO_LONG: 'What was waited for did not happen in time; it may still.',
   SLUICE_JOB_TIMEOUT: 'A job ran longer than its time-out.',
   SLUICE_PERMANENT: 'Thrown by a handler: do not try this job again.',
   SLUICE_THROTTLED: 'Thrown by a handler: the upstream pushed back.',
@@ -196,6 +199,40 @@ export class ClosedError extends SluiceError {
   /** @param what - What was closed: `The queue "promotions"`. */
   constructor(what: string) {
     super(`${what} is closed. Make a new one, or close it after its last use.`)
+  }
+}
+
+export class ActionClosedError extends SluiceError {
+  readonly code = 'SLUICE_ACTION_CLOSED'
+  /** Its full id. */
+  readonly action: string
+
+  constructor(data: { action: string }) {
+    super(
+      `Action ${JSON.stringify(data.action)} is sealed or has ended: nothing more can be added. Submit under another name.`,
+    )
+    this.action = data.action
+  }
+}
+
+export class UnknownActionError extends SluiceError {
+  readonly code = 'SLUICE_UNKNOWN_ACTION'
+  readonly id: string
+
+  constructor(data: { id: string }) {
+    super(`There is no action ${JSON.stringify(data.id)}, or its record has expired (keepActionsMs after its end).`)
+    this.id = data.id
+  }
+}
+
+export class WaitedTooLongError extends SluiceError {
+  readonly code = 'SLUICE_WAITED_TOO_LONG'
+  readonly timeoutMs: number
+
+  /** @param data - `what`: what was waited for, `action "a:b:c"`. */
+  constructor(data: { what: string; timeoutMs: number }) {
+    super(`The ${data.what} did not end within ${data.timeoutMs} ms. It goes on; wait again, or cancel it.`)
+    this.timeoutMs = data.timeoutMs
   }
 }
 

@@ -1,5 +1,11 @@
+export type { Action, AddOptions, JobResult } from './engine/actions/action.ts'
+export type { ActionInput, ActionJobInput, Webhook } from './engine/actions/action-input.ts'
+export type { ActionError, ActionProgress, ActionSummary, ActionView } from './engine/actions/action-view.ts'
+export type { ActionPage, Aggregate } from './engine/actions/actions.ts'
 export type { ClaimedJob } from './engine/claimed-job.ts'
+export type { CongestionLevel } from './engine/congestion.ts'
 export type { DeadLetter, DeadLetters } from './engine/dead-letters.ts'
+export type { QueueEvent } from './engine/events.ts'
 export type { Job } from './engine/job.ts'
 export type { Handler, JobContext } from './engine/job-run.ts'
 export type { JobView } from './engine/job-view.ts'
@@ -9,6 +15,7 @@ export { discard, type Outcome, throttled } from './engine/outcome.ts'
 export type {
   BulkInput,
   FairnessSettings,
+  JobOwner,
   Middleware,
   Queue,
   QueueView,
@@ -27,6 +34,8 @@ export type { Level } from './store/names.ts'
 export type { JobErrorRecord } from './store/record.ts'
 export type { RedisAddress, RedisOptions } from './store/redis.ts'
 export type { CancelReply } from './store/scripts/cancel-job.ts'
+export type { ActionState } from './store/scripts/open-action.ts'
+export type { ActionCounts } from './store/scripts/read-actions.ts'
 export type { QueueCounts } from './store/scripts/read-counts.ts'
 export type { JobState } from './store/scripts/read-job.ts'
 export type { LimitScope } from './store/settings.ts'

@@ -1,11 +1,12 @@
 import { LeaseLostError } from '../errors.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
-import { type Finish, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
+import { type Finish, type FinishedInAction, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
 import { renewLeases } from '../store/scripts/renew-leases.ts'
-import { finishOf } from './finish.ts'
+import { finishOf, toldOf } from './finish.ts'
 import type { Grant } from './grant.ts'
 import type { Job, LeasedJob } from './job.ts'
+import type { RunResult } from './outcome.ts'
 import type { QueueSettings } from './queue-options.ts'
 
 /** A job claimed by a caller with a loop of its own. It is the caller's until the lease runs out; `renew` prolongs it. */
@@ -17,7 +18,8 @@ export interface ClaimedJob<Payload = unknown> extends Job<Payload> {
    * used up first, if it is not too old; further calls are charged.
    */
   admit(): Promise<void>
-  succeed(): Promise<void>
+  /** @param value - What its action keeps of it, if it keeps results. */
+  succeed(value?: unknown): Promise<void>
   /** Retried, or a dead letter when it has failed too often. A `PermanentError` makes it a dead letter at once. */
   fail(error: unknown): Promise<void>
   /** The upstream pushed back: comes again without costing a retry. */
@@ -36,6 +38,7 @@ export class ClaimHandle implements ClaimedJob {
   readonly #settings: QueueSettings
   readonly #leaseMs: number
   readonly #grant: Grant
+  readonly #claimedAt = performance.now()
 
   constructor(options: {
     job: LeasedJob
@@ -71,6 +74,9 @@ export class ClaimHandle implements ClaimedJob {
   get lane() {
     return this.#job.lane
   }
+  get action() {
+    return this.#job.action
+  }
   get attempt() {
     return this.#job.attempt
   }
@@ -85,21 +91,21 @@ export class ClaimHandle implements ClaimedJob {
     return this.#grant.admit()
   }
 
-  succeed(): Promise<void> {
-    return this.#finish({ outcome: 'succeeded' })
+  succeed(value?: unknown): Promise<void> {
+    return this.#finish({ kind: 'succeeded', value })
   }
 
   fail(error: unknown): Promise<void> {
     const isPermanent = (error as { code?: unknown } | null)?.code === 'SLUICE_PERMANENT'
-    return this.#finish(finishOf(this.#job, { kind: isPermanent ? 'discarded' : 'failed', error }, this.#settings))
+    return this.#finish({ kind: isPermanent ? 'discarded' : 'failed', error })
   }
 
   throttle(options: { retryAfterMs?: number } = {}): Promise<void> {
-    return this.#finish(finishOf(this.#job, { kind: 'throttled', retryAfterMs: options.retryAfterMs }, this.#settings))
+    return this.#finish({ kind: 'throttled', retryAfterMs: options.retryAfterMs })
   }
 
   release(): Promise<void> {
-    return this.#finish({ outcome: 'released' })
+    return this.#tell({ outcome: 'released' })
   }
 
   async renew(): Promise<void> {
@@ -108,7 +114,13 @@ export class ClaimHandle implements ClaimedJob {
     if (lost.length > 0) throw this.#lost()
   }
 
-  async #finish(finish: Finish): Promise<void> {
+  #finish(result: RunResult): Promise<void> {
+    const finish = finishOf(this.#job, result, this.#settings)
+    const durationMs = performance.now() - this.#claimedAt
+    return this.#tell(finish, toldOf(this.#job, result, finish, { durationMs, ...this.#settings }))
+  }
+
+  async #tell(finish: Finish, action?: FinishedInAction): Promise<void> {
     const { fence, key: jobKey, tenantToken: tenant, standing } = this.#job
     const reply = await finishAndClaim(this.#requests, {
       wanted: 0,
@@ -116,7 +128,7 @@ export class ClaimHandle implements ClaimedJob {
       leaseMs: this.#leaseMs,
       idleForMs: 0,
       hasSuspect: false,
-      finished: [{ fence, jobKey, tenant, standing, finish }],
+      finished: [{ fence, jobKey, tenant, standing, finish, ...(action ? { action } : {}) }],
     })
     if (reply.stale.length > 0) throw this.#lost()
   }

@@ -15,6 +15,8 @@ export interface DeadLetter {
   readonly tenant: string
   readonly level: Level
   readonly lane: string
+  /** The name of the action it was submitted with. */
+  readonly action: string | undefined
   readonly type: string
   readonly payload: unknown
   /** `failed`, `discarded`, `throttled`, `stalled` or `unknown-type`. */
@@ -68,6 +70,7 @@ function toLetter({ jobKey, diedAt, reason, record }: FoundLetter): DeadLetter[]
       tenant: place.tenant,
       level: place.level,
       lane: place.lane,
+      action: place.action,
       type: record.type,
       payload: JSON.parse(record.payload),
       reason,

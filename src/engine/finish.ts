@@ -1,5 +1,5 @@
 import { encodeError } from '../store/record.ts'
-import type { Finish } from '../store/scripts/finish-and-claim.ts'
+import type { Finish, FinishedInAction } from '../store/scripts/finish-and-claim.ts'
 import type { LeasedJob } from './job.ts'
 import type { RunResult } from './outcome.ts'
 import { retryDelayMs, throttleDelayMs } from './retry.ts'
@@ -33,5 +33,50 @@ export function finishOf(job: LeasedJob, result: RunResult, patience: Patience):
       }
       return { outcome: 'throttled', delayMs: throttleDelayMs(result.retryAfterMs) }
     }
+  }
+}
+
+/** What the action of a job is told of a run with which the job has ended; undefined for any other run. */
+export function toldOf(
+  job: LeasedJob,
+  result: RunResult,
+  finish: Finish,
+  run: { readonly durationMs: number; readonly maxResultBytes: number },
+): FinishedInAction | undefined {
+  if (job.actionLane === '' || (finish.outcome !== 'succeeded' && finish.outcome !== 'dead')) return undefined
+  const { throttles } = job.record.history
+  const told = { attempts: job.attempt, throttles, durationMs: run.durationMs }
+  return { ...told, result: job.keepsResult ? resultLine(job, result, finish, run) : '' }
+}
+
+/** One line of the action's results: see JobResult. */
+function resultLine(
+  job: LeasedJob,
+  result: RunResult,
+  finish: Finish,
+  { durationMs, maxResultBytes }: { durationMs: number; maxResultBytes: number },
+): string {
+  const { id, attempt: attempts } = job
+  const measured = { attempts, durationMs: Math.round(durationMs * 100) / 100, endedAt: Date.now() }
+  if (finish.outcome === 'dead') {
+    return JSON.stringify({ id, state: 'failed', error: JSON.parse(finish.error) as unknown, ...measured })
+  }
+  const value = result.kind === 'succeeded' ? jsonOf(result.value) : undefined
+  const bytes = value === undefined ? 0 : Buffer.byteLength(value)
+  const line = JSON.stringify({
+    id,
+    state: 'succeeded',
+    ...measured,
+    ...(bytes > maxResultBytes ? { resultBytes: bytes } : {}),
+  })
+  return value === undefined || bytes > maxResultBytes ? line : `${line.slice(0, -1)},"result":${value}}`
+}
+
+/** A result that JSON cannot hold is no reason to run the job again: it is kept as what was wrong with it. */
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    return JSON.stringify({ unwritable: (error as Error).message })
   }
 }

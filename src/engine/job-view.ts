@@ -1,7 +1,7 @@
 import { type Level, parseJobKey } from '../store/names.ts'
 import type { JobErrorRecord } from '../store/record.ts'
 import type { Requests } from '../store/requests.ts'
-import { addressOf, type JobState, readJob } from '../store/scripts/read-job.ts'
+import { type JobAddress, type JobState, readJob } from '../store/scripts/read-job.ts'
 
 /** What is known of a job. Once it has ended, little of it is kept. */
 export interface JobView {
@@ -9,6 +9,8 @@ export interface JobView {
   readonly tenant: string
   readonly level: Level
   readonly lane: string
+  /** The name of the action it was submitted with. */
+  readonly action: string | undefined
   readonly state: JobState
   /** Undefined when the job has ended and nothing of it is kept; so are the fields below. */
   readonly type: string | undefined
@@ -23,8 +25,9 @@ export interface JobView {
   readonly dueAt: number | undefined
 }
 
-export async function viewJob(requests: Requests, id: string, tenant: string): Promise<JobView | undefined> {
-  const found = await readJob(requests, addressOf(id, tenant))
+/** @param id - As the caller knows it. */
+export async function viewJob(requests: Requests, address: JobAddress, id: string): Promise<JobView | undefined> {
+  const found = await readJob(requests, address)
   const place = found && parseJobKey(found.jobKey)
   if (!found || !place) return undefined
   const { record, state } = found
@@ -34,6 +37,7 @@ export async function viewJob(requests: Requests, id: string, tenant: string): P
     tenant: place.tenant,
     level: place.level,
     lane: place.lane,
+    action: place.action,
     state,
     type: record?.type,
     payload: record && JSON.parse(record.payload),

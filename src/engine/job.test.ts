@@ -5,7 +5,7 @@ import { decodeJobs, LeasedJob } from './job.ts'
 const text = encodeRecord('rs', 'SEND', '', '', '{"a":[]}')
 
 it('reads a job from its key and record', () => {
-  const [job] = decodeJobs('9', ['low:!a%3Ab:5:c%20d', text])
+  const [job] = decodeJobs('9', ['low:!a%3Ab:5:c%20d', text], [])
 
   expect(job).toMatchObject({
     id: 'low:!a%3Ab:5:c%20d',
@@ -26,7 +26,7 @@ it('goes by the id it was given', () => {
 })
 
 it('knows the level it stood on where that is not its own', () => {
-  const [job] = decodeJobs('9', ['low:default:5:a', `^high\n${text}`])
+  const [job] = decodeJobs('9', ['low:default:5:a', `^high\n${text}`], [])
 
   expect(job).toMatchObject({ level: 'low', standing: 'high', type: 'SEND', payload: { a: [] } })
 })

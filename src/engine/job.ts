@@ -1,4 +1,4 @@
-import { fromToken, type Level } from '../store/names.ts'
+import { actionOfLane, fromToken, type Level } from '../store/names.ts'
 import { decodeRecord, type JobRecord } from '../store/record.ts'
 
 /** A job as its handler sees it. */
@@ -10,6 +10,8 @@ export interface Job<Payload = unknown> {
   readonly payload: Payload
   readonly level: Level
   readonly lane: string
+  /** The name of the action it was submitted with. */
+  readonly action: string | undefined
   /** 1 for the first run; runs that failed are counted, pushed-back and stalled ones are not. */
   readonly attempt: number
   /** When it was submitted, in ms since 1970, by the producer's clock. */
@@ -27,6 +29,10 @@ export class LeasedJob implements Job {
   readonly lane: string
   readonly tenant: string
   readonly tenantToken: string
+  /** Where it was submitted with an action; '' else. */
+  readonly actionLane: string
+  /** Its action keeps what its handler returns. */
+  keepsResult = false
   #payload: unknown
   #isParsed = false
 
@@ -44,9 +50,15 @@ export class LeasedJob implements Job {
     const lane = key.slice(levelEnd + 1, laneEnd)
     this.level = key.slice(0, levelEnd) as Level
     this.standing = isOverridden ? (text.slice(1, recordStart - 1) as Level) : this.level
-    this.lane = fromToken(lane.startsWith('!') ? lane.slice(1) : lane)
+    const action = actionOfLane(lane)
+    this.actionLane = action === undefined ? '' : lane
+    this.lane = fromToken(action ?? (lane.startsWith('!') ? lane.slice(1) : lane))
     this.tenantToken = key.slice(tenantStart)
     this.tenant = fromToken(this.tenantToken)
+  }
+
+  get action(): string | undefined {
+    return this.actionLane === '' ? undefined : this.lane
   }
 
   get id(): string {
@@ -80,9 +92,13 @@ export class LeasedJob implements Job {
   }
 }
 
-export function decodeJobs(fence: string, flat: readonly string[]): LeasedJob[] {
+/** @param kept - Lanes (`<lane>:<tenant>`) whose action keeps results. */
+export function decodeJobs(fence: string, flat: readonly string[], kept: readonly string[]): LeasedJob[] {
   const jobs: LeasedJob[] = []
-  for (let at = 0; at < flat.length; at += 2)
-    jobs.push(new LeasedJob(flat[at] as string, fence, flat[at + 1] as string))
+  for (let at = 0; at < flat.length; at += 2) {
+    const job = new LeasedJob(flat[at] as string, fence, flat[at + 1] as string)
+    if (kept.length > 0) job.keepsResult = kept.includes(`${job.actionLane}:${job.tenantToken}`)
+    jobs.push(job)
+  }
   return jobs
 }

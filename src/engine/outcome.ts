@@ -23,7 +23,7 @@ export function throttled(options: { retryAfterMs?: number } = {}): Outcome {
 
 /** How a run ended, from whatever the handler returned or threw. */
 export type RunResult =
-  | { readonly kind: 'succeeded' }
+  | { readonly kind: 'succeeded'; readonly value?: unknown }
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'discarded'; readonly error: unknown }
   | { readonly kind: 'throttled'; readonly retryAfterMs: number | undefined }
@@ -31,7 +31,8 @@ export type RunResult =
 const succeeded: RunResult = { kind: 'succeeded' }
 
 export function resultOfReturn(value: unknown): RunResult {
-  if (typeof value !== 'object' || value === null || !(brand in value)) return succeeded
+  if (value === undefined) return succeeded
+  if (typeof value !== 'object' || value === null || !(brand in value)) return { kind: 'succeeded', value }
   const outcome = value as Outcome
   if (outcome[brand] === 'throttled') return { kind: 'throttled', retryAfterMs: outcome.retryAfterMs }
   return { kind: 'discarded', error: new Error(outcome.reason) }

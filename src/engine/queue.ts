@@ -14,8 +14,13 @@ import { addressOf } from '../store/scripts/read-job.ts'
 import { readSettings } from '../store/scripts/read-settings.ts'
 import { registerQueue } from '../store/scripts/register-queue.ts'
 import { readTenantTokens } from '../store/tenant-tokens.ts'
+import type { Action } from './actions/action.ts'
+import type { ActionInput } from './actions/action-input.ts'
+import { type ActionPage, Actions, type Aggregate } from './actions/actions.ts'
+import { Duties, type TellWebhook } from './actions/duties.ts'
 import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
 import { DeadLetters } from './dead-letters.ts'
+import { followEvents, type QueueEvent } from './events.ts'
 import { Grant } from './grant.ts'
 import { decodeJobs, type Job } from './job.ts'
 import type { Handler, JobContext } from './job-run.ts'
@@ -36,8 +41,9 @@ import { TenantControl, type TenantView } from './tenant-control.ts'
 import type { Waker } from './waker.ts'
 import { WorkerPool } from './worker-pool.ts'
 
-/** Many jobs: fields beside `jobs` are defaults for each of them. */
-export interface BulkInput extends Omit<JobInput, 'payload' | 'id'> {
+/** Many jobs, each with its own tenant: fields beside `jobs` are defaults for each of them. */
+export interface BulkInput extends Omit<JobInput, 'payload' | 'id' | 'tenant'> {
+  tenant?: never
   jobs: Iterable<JobInput> | AsyncIterable<JobInput>
 }
 
@@ -52,6 +58,14 @@ export interface SubmittedJob {
   readonly id: string
   /** False: the id was known, and nothing was stored. */
   readonly isNew: boolean
+}
+
+/** Where a given id is known. */
+export interface JobOwner {
+  /** @default 'default' */
+  tenant?: string
+  /** The action it was submitted with. */
+  action?: string
 }
 
 /** Runs around every handler, for logging and tracing. `next` runs the rest; its result is the run's. */
@@ -105,6 +119,7 @@ export class Queue {
   readonly #redis: Redis
   readonly #keys: QueueKeys
   readonly #requests: Requests
+  readonly #actions: Actions
   readonly #pool: WorkerPool
   readonly #middleware: Middleware[] = []
   #registered: Promise<void> | undefined
@@ -120,6 +135,7 @@ export class Queue {
     clock: Clock
     log: Log
     client: string
+    tellWebhook: TellWebhook | undefined
   }) {
     this.name = parts.name
     this.#settings = checkQueueOptions(parts.name, parts.options)
@@ -133,65 +149,82 @@ export class Queue {
     this.#requests = new Requests({ ...shared, client: parts.client, keys: this.#keys })
     this.limits = new LimitControl(this.#requests)
     this.deadLetters = new DeadLetters({ redis: parts.redis, keys: this.#keys, requests: this.#requests })
+    this.#actions = new Actions({
+      ...parts,
+      queue: parts.name,
+      keys: this.#keys,
+      requests: this.#requests,
+      maxPayloadBytes: this.#settings.maxPayloadBytes,
+      ready: () => this.#ready(),
+      submitter: (options) => this.#submitter(options),
+    })
+    const duties = new Duties({ ...parts, actions: this.#actions, requests: this.#requests })
     this.#pool = new WorkerPool({
       ...parts,
       queue: parts.name,
       settings: this.#settings,
       requests: new Requests({ ...shared, client: `${parts.client}-pool`, keys: poolKeys }),
+      duties,
     })
   }
 
   /** One job. Answers its id. */
   submit(job: JobInput & { jobs?: never }, options?: SubmitOptions): Promise<SubmittedJob>
-  /** Any number of jobs from an iterable; they go out in chunks while it is read. */
+  /** Jobs of one tenant from an iterable of any length: a bulk action. Answers it when they are all stored. */
+  submit(action: ActionInput, options?: SubmitOptions): Promise<Action>
+  /** Any number of jobs from an iterable, each with its tenant; they go out in chunks while it is read. */
   submit(jobs: BulkInput, options?: SubmitOptions): Promise<SubmitSummary>
-  async submit(input: JobInput | BulkInput, options?: SubmitOptions): Promise<SubmittedJob | SubmitSummary> {
+  async submit(
+    input: JobInput | BulkInput | ActionInput,
+    options?: SubmitOptions,
+  ): Promise<SubmittedJob | SubmitSummary | Action> {
     this.#assertOpen()
     const chosen = checkOptions('submit', options, submitRules)
-    const { whenFull = this.#settings.whenFull, basePriority } = chosen
+    if ('jobs' in input && input.jobs !== undefined) {
+      if ('tenant' in input) return this.#actions.submit(input as ActionInput, chosen)
+      const { jobs, ...defaults } = input as BulkInput
+      await this.#ready()
+      return this.#submitter(chosen).all(jobs, new Packer(defaults, this.#settings.maxPayloadBytes))
+    }
+    await this.#ready()
+    return this.#submitOne(this.#submitter(chosen), input as JobInput)
+  }
+
+  #submitter(chosen: { whenFull?: 'wait' | 'error' | undefined; basePriority?: number | undefined }): Submitter {
     const { maxPending, maxPendingPerTenant } = this.#settings
-    const submitter = new Submitter({
+    return new Submitter({
       requests: this.#requests,
       queue: this.name,
-      whenFull,
-      basePriority,
+      whenFull: chosen.whenFull ?? this.#settings.whenFull,
+      basePriority: chosen.basePriority,
       maxPending: { queue: maxPending, tenant: maxPendingPerTenant },
       isClosed: () => this.#isClosed,
     })
-    await this.#ready()
-    return 'jobs' in input && input.jobs !== undefined
-      ? this.#submitMany(submitter, input as BulkInput)
-      : this.#submitOne(submitter, input as JobInput)
+  }
+
+  /** The action of this name and tenant, whether it exists or not. */
+  action(name: string, options: { tenant: string }): Action {
+    return this.#actions.open(name, options.tenant)
+  }
+
+  /** A page of actions, newest first. */
+  actions(page: { tenant?: string; cursor?: string; limit?: number } = {}): Promise<ActionPage> {
+    return this.#actions.list(page)
+  }
+
+  /**
+   * Makes one result of all job results of an action whose `type` this is, when its last job has ended; the action completes
+   * with it. Actions made from now on keep the results it needs. It runs in a process that has processors, under a lease:
+   * after a crash it runs again.
+   */
+  aggregate(type: string, aggregate: Aggregate): Promise<void> {
+    return this.#actions.aggregate(type, aggregate)
   }
 
   async #submitOne(submitter: Submitter, input: JobInput): Promise<SubmittedJob> {
     const packed = new Packer({}, this.#settings.maxPayloadBytes).pack(input, undefined, Date.now())
     const first = await submitter.one(packed)
     return { id: input.id ?? `${packed.level}:${packed.lane}:${first}:${packed.tenant}`, isNew: first !== '0' }
-  }
-
-  async #submitMany(submitter: Submitter, { jobs, ...defaults }: BulkInput): Promise<SubmitSummary> {
-    const packer = new Packer(defaults, this.#settings.maxPayloadBytes)
-    let index = 0
-    try {
-      if (Symbol.iterator in Object(jobs)) {
-        for (const job of jobs as Iterable<JobInput>) {
-          const pause = submitter.add(packer.pack(job, index++, Date.now()))
-          if (pause) await pause
-        }
-      } else if (Symbol.asyncIterator in Object(jobs)) {
-        for await (const job of jobs as AsyncIterable<JobInput>) {
-          const pause = submitter.add(packer.pack(job, index++, Date.now()))
-          if (pause) await pause
-        }
-      } else {
-        throw new InvalidOptionsError('submit', [{ path: 'jobs', problem: 'must be an iterable or async iterable' }])
-      }
-    } catch (error) {
-      await submitter.abandon()
-      throw error
-    }
-    return submitter.finish()
   }
 
   /** Runs jobs of this type in this process, from now until `close`. */
@@ -257,26 +290,26 @@ export class Queue {
       })
       const freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
       const shared = { clock: this.#clock, redis: this.#redis, requests: this.#requests, settings: this.#settings }
-      for (const job of decodeJobs(reply.fence, reply.jobs)) {
+      for (const job of decodeJobs(reply.fence, reply.jobs, reply.kept)) {
         found.push(new ClaimHandle({ ...shared, job, grant: new Grant({ ...shared, job, freshUntil }), leaseMs }))
       }
       if (reply.word !== 'again' || found.length >= wanted) return found
     }
   }
 
-  /** What is known of a job. A given id is known within its tenant; a generated one needs none. */
-  async job(id: string, options: { tenant?: string } = {}): Promise<JobView | undefined> {
+  /** What is known of a job. A given id is known within its action, or else its tenant; a generated one needs neither. */
+  async job(id: string, options: JobOwner = {}): Promise<JobView | undefined> {
     await this.#ready()
-    return viewJob(this.#requests, id, options.tenant ?? defaultTenant)
+    return viewJob(this.#requests, addressOf(id, options.tenant ?? defaultTenant, options.action), id)
   }
 
   /**
    * Cancels a job: a waiting one at once, a running one through its signal (`canceling`: it ends as canceled unless it
    * succeeds first). `ended` and `unknown` change nothing.
    */
-  async cancel(id: string, options: { tenant?: string } = {}): Promise<CancelReply> {
+  async cancel(id: string, options: JobOwner = {}): Promise<CancelReply> {
     await this.#ready()
-    return cancelJob(this.#requests, addressOf(id, options.tenant ?? defaultTenant))
+    return cancelJob(this.#requests, addressOf(id, options.tenant ?? defaultTenant, options.action))
   }
 
   /** Counts over the whole queue. */
@@ -297,6 +330,15 @@ export class Queue {
       maxWaitMs: values.max_wait / 1000,
       ...pauses,
     }
+  }
+
+  /**
+   * What happens from now on, or since an event of which the caller knows the id: failures, dead letters, stalls, ends of
+   * actions, parked tenants, changed limits. Holds a connection of its own until it is left or the signal comes.
+   */
+  async *events(options: { from?: string; signal?: AbortSignal } = {}): AsyncGenerator<QueueEvent, void, undefined> {
+    await this.#ready()
+    yield* followEvents({ redis: this.#redis, keys: this.#keys }, options)
   }
 
   /** One tenant: settings, pause, limits, and how it stands. */
@@ -359,8 +401,9 @@ export class Queue {
   }
 
   /** @param isAgain - The store does not know the queue. If it did once, it has forgotten its grants as well. */
-  #register(isAgain: boolean): Promise<void> {
+  async #register(isAgain: boolean): Promise<void> {
     const hasForgotten = isAgain && this.#registered !== undefined
-    return registerQueue(this.#redis, this.#keys, declaredSettings(this.#settings), { isAgain: hasForgotten })
+    await registerQueue(this.#redis, this.#keys, declaredSettings(this.#settings), { isAgain: hasForgotten })
+    await this.#actions.declare()
   }
 }

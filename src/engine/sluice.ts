@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { callback, checkOptions, optional, text } from '../assert.ts'
 import { systemClock } from '../clock.ts'
 import { ClosedError } from '../errors.ts'
+import { fromToken } from '../store/names.ts'
 import { openRedis, type Redis, type RedisOptions, redisRules } from '../store/redis.ts'
+import type { Action } from './actions/action.ts'
 import { type Log, logToStderr } from './log.ts'
 import { Queue } from './queue.ts'
 import { type QueueOptions, queueNameRule } from './queue-options.ts'
@@ -76,11 +78,27 @@ export class Sluice {
       waker: this.#waker,
       clock: systemClock,
       log: this.#log,
+      tellWebhook: undefined,
       // Unique per process and queue, and not guessable from a pid that comes again.
       client: `${process.pid.toString(36)}-${randomBytes(6).toString('hex')}`,
     })
     this.#queues.set(name, queue)
     return queue
+  }
+
+  /**
+   * A bulk action by its full id, `<queue>:<tenant>:<name>`; undefined if the id has another form or its queue was not made
+   * here.
+   */
+  action(id: string): Action | undefined {
+    const [queue, tenant, name, ...rest] = id.split(':')
+    if (queue === undefined || !tenant || !name || rest.length > 0) return undefined
+    try {
+      return this.#queues.get(queue)?.action(fromToken(name), { tenant: fromToken(tenant) })
+    } catch {
+      // Not the escapes that an id of ours has.
+      return undefined
+    }
   }
 
   /** Resolves when Redis answers and may be used; rejects with the reason otherwise. */

@@ -68,6 +68,13 @@ const known = new Set([
   'maxRetries',
   'timeoutMs',
 ])
+/** Where all jobs of an action stand: they cannot say otherwise. */
+export interface FixedPlace {
+  readonly tenant: string
+  readonly level: Level
+  readonly laneToken: string
+}
+
 const longestDelayMs = 366 * 86_400_000
 
 /**
@@ -77,6 +84,7 @@ const longestDelayMs = 366 * 86_400_000
 export class Packer {
   readonly #defaults: JobInput
   readonly #maxPayloadBytes: number
+  readonly #fixed: FixedPlace | undefined
   readonly #tokens = new Map<string, string>()
   readonly #types = new Set<string>()
   /** The job that is being packed, for the error: a function made anew for every job would cost more than its checks. */
@@ -87,9 +95,10 @@ export class Packer {
     throw new InvalidJobError({ index: this.#index, jobId: typeof id === 'string' ? id : undefined, problem, cause })
   }
 
-  constructor(defaults: JobInput, maxPayloadBytes: number) {
-    this.#defaults = defaults
+  constructor(defaults: JobInput, maxPayloadBytes: number, fixed?: FixedPlace) {
+    this.#defaults = fixed ? { ...defaults, tenant: fixed.tenant, level: fixed.level } : defaults
     this.#maxPayloadBytes = maxPayloadBytes
+    this.#fixed = fixed
   }
 
   /** @param index - Its place in what was submitted, for the error. */
@@ -101,6 +110,8 @@ export class Packer {
     const fail = this.#fail
     for (const name in input) if (!known.has(name)) fail(`it has an unknown field ${JSON.stringify(name)}`)
     const defaults = this.#defaults
+    const fixed = this.#fixed
+    if (fixed) checkPlace(input, fail)
     const tenant = input.tenant ?? defaults.tenant ?? defaultTenant
     const level = input.level ?? defaults.level ?? 'normal'
     if (!levels.includes(level)) fail(`its level must be high, normal or low, not ${JSON.stringify(level)}`)
@@ -112,7 +123,7 @@ export class Packer {
     return {
       tenant: this.#token(tenant, 'tenant', fail),
       level,
-      lane: this.#laneToken(input.lane ?? defaults.lane ?? defaultLane, ordered, fail),
+      lane: fixed ? fixed.laneToken : this.#laneToken(input.lane ?? defaults.lane ?? defaultLane, ordered, fail),
       kind: instant !== '' ? 'later' : id !== '' ? 'named' : 'fresh',
       instant,
       digest: id === '' ? '' : idDigest(tenant, id),
@@ -173,6 +184,12 @@ export class Packer {
       }
     }
     return json
+  }
+}
+
+function checkPlace(input: JobInput, fail: (problem: string) => never): void {
+  for (const field of ['tenant', 'level', 'lane', 'ordered'] as const) {
+    if (input[field] !== undefined) fail(`it has a ${field}, which its action says for all of its jobs`)
   }
 }
 

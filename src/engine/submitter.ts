@@ -1,9 +1,9 @@
-import { ClosedError, QueueFullError } from '../errors.ts'
-import { fromToken } from '../store/names.ts'
+import { ActionClosedError, ClosedError, InvalidOptionsError, QueueFullError } from '../errors.ts'
+import { actionOfLane, fromToken } from '../store/names.ts'
 import type { Requests } from '../store/requests.ts'
 import { readCounts } from '../store/scripts/read-counts.ts'
 import { entriesPerJob, type LineKind, type SubmitLine, submitJobs } from '../store/scripts/submit-jobs.ts'
-import type { PackedJob } from './submission.ts'
+import type { JobInput, PackedJob, Packer } from './submission.ts'
 
 // One script carries at most this much: it must not block Redis for more than a few ms. A job with an id of its own
 // costs about twice as much as one without, a line about eight times.
@@ -83,6 +83,34 @@ export class Submitter {
     if (isEnough || this.#bytes >= GATHERED_BYTES) return this.#flushBehind()
     this.#linger ??= setTimeout(() => this.#flush(), LINGER_MS)
     return undefined
+  }
+
+  /**
+   * Everything an iterable has, read no faster than it is stored.
+   * @param skip - So many of its first jobs were sent before.
+   */
+  async all(jobs: Iterable<JobInput> | AsyncIterable<JobInput>, packer: Packer, skip = 0): Promise<SubmitSummary> {
+    let index = 0
+    const take = (job: JobInput) => (index++ < skip ? undefined : this.add(packer.pack(job, index - 1, Date.now())))
+    try {
+      if (Symbol.iterator in Object(jobs)) {
+        for (const job of jobs as Iterable<JobInput>) {
+          const pause = take(job)
+          if (pause) await pause
+        }
+      } else if (Symbol.asyncIterator in Object(jobs)) {
+        for await (const job of jobs as AsyncIterable<JobInput>) {
+          const pause = take(job)
+          if (pause) await pause
+        }
+      } else {
+        throw new InvalidOptionsError('submit', [{ path: 'jobs', problem: 'must be an iterable or async iterable' }])
+      }
+    } catch (error) {
+      await this.abandon()
+      throw error
+    }
+    return this.finish()
   }
 
   /** A single job, at once. Answers its sequence, '0' if its id was known. */
@@ -182,6 +210,8 @@ export class Submitter {
         this.#requests,
         rest.map((line): SubmitLine => ({ ...line, basePriority: this.#basePriority })),
       )
+      const [closed] = reply.closed
+      if (closed !== undefined) throw this.#closedError(rest[closed] as Line)
       this.#accepted += reply.accepted
       this.#duplicates += reply.duplicates
       rest = reply.full.map(({ line, dealtWith }) => leftOf(rest[line] as Line, dealtWith))
@@ -199,6 +229,10 @@ export class Submitter {
       return new QueueFullError({ queue: this.#queue, maxPending: queue })
     }
     return new QueueFullError({ queue: this.#queue, tenant: fromToken(line.tenant), maxPending: tenant })
+  }
+
+  #closedError({ tenant, lane }: Line): ActionClosedError {
+    return new ActionClosedError({ action: `${this.#queue}:${tenant}:${actionOfLane(lane)}` })
   }
 
   async #isQueueFull(maxPending: number): Promise<boolean> {

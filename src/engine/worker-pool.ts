@@ -4,8 +4,14 @@ import type { Level } from '../store/names.ts'
 import { encodeError } from '../store/record.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
-import { type ClaimReply, type Finish, type FinishedJob, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
-import { finishOf } from './finish.ts'
+import {
+  type ClaimReply,
+  type Finish,
+  type FinishedInAction,
+  type FinishedJob,
+  finishAndClaim,
+} from '../store/scripts/finish-and-claim.ts'
+import { finishOf, toldOf } from './finish.ts'
 import { decodeJobs, type LeasedJob } from './job.ts'
 import { type Handler, JobRun, type RunSetting } from './job-run.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
@@ -15,6 +21,13 @@ import type { QueueSettings } from './queue-options.ts'
 import { Runs } from './runs.ts'
 import { UntoldJobs } from './untold-jobs.ts'
 import type { Sleeper, Waker } from './waker.ts'
+
+/** Whoever does what the queue has to do besides jobs. */
+export interface DutyDoer {
+  /** Something is due. */
+  look(): void
+  close(): Promise<void>
+}
 
 export interface Processor {
   readonly handler: Handler
@@ -50,6 +63,7 @@ export class WorkerPool implements Sleeper {
   readonly #clock: Clock
   readonly #log: Log
   readonly #leases: LeaseKeeper
+  readonly #duties: DutyDoer
   readonly #processors = new Map<string, Processor>()
   /** Two of them can be of one job: one that lost its lease, and the next. */
   readonly #runs: Runs
@@ -76,8 +90,10 @@ export class WorkerPool implements Sleeper {
     waker: Waker
     clock: Clock
     log: Log
+    duties: DutyDoer
   }) {
     this.#queue = options.queue
+    this.#duties = options.duties
     this.#settings = options.settings
     this.#requests = options.requests
     this.#waker = options.waker
@@ -116,12 +132,23 @@ export class WorkerPool implements Sleeper {
       this.#cancel(what.slice('cancel:'.length))
       return
     }
+    if (what?.startsWith('cancel-action:')) {
+      this.#cancelAction(what.slice('cancel-action:'.length))
+      return
+    }
     this.#poke()
   }
 
   #cancel(jobKey: string): void {
     for (const run of this.#runs) {
       if (run.job.key === jobKey) run.abort(new Error('the job was cancelled'))
+    }
+  }
+
+  /** @param lane - `<lane>:<tenant>` */
+  #cancelAction(lane: string): void {
+    for (const run of this.#runs) {
+      if (`${run.job.actionLane}:${run.job.tenantToken}` === lane) run.abort(new Error('the action has ended'))
     }
   }
 
@@ -139,6 +166,7 @@ export class WorkerPool implements Sleeper {
     }
     await this.#lastExchange()
     this.#leases.close()
+    await this.#duties.close()
     this.#state = 'closed'
   }
 
@@ -241,7 +269,8 @@ export class WorkerPool implements Sleeper {
   }
 
   #onReply(reply: ClaimReply, wanted: number, sentAt: number): void {
-    const jobs = decodeJobs(reply.fence, reply.jobs)
+    const jobs = decodeJobs(reply.fence, reply.jobs, reply.kept)
+    if (reply.hasDuties) this.#duties.look()
     if (jobs.length > 0) {
       this.#leases.hold(reply.fence, jobs.length)
       this.#untold.claimed(reply.fence, jobs.length)
@@ -324,15 +353,21 @@ export class WorkerPool implements Sleeper {
     const { job } = run
     this.#runs.delete(run)
     if (job.isSuspect) this.#suspects -= 1
-    this.#meanRunMs += (this.#clock.now() - run.startedAt - this.#meanRunMs) / 16
+    const durationMs = this.#clock.now() - run.startedAt
+    this.#meanRunMs += (durationMs - this.#meanRunMs) / 16
     const { maxRetries } = this.#processors.get(job.type) as Processor
-    this.#tell(job, finishOf(job, result, { maxRetries, maxThrottles: this.#settings.maxThrottles }))
+    const { maxThrottles, maxResultBytes } = this.#settings
+    const finish = finishOf(job, result, { maxRetries, maxThrottles })
+    if (job.actionLane === '') this.#tell(job, finish)
+    else this.#tell(job, finish, toldOf(job, result, finish, { durationMs, maxResultBytes }))
   }
 
-  #tell(job: LeasedJob, finish: Finish): void {
+  #tell(job: LeasedJob, finish: Finish, action?: FinishedInAction): void {
     this.#leases.drop(job.fence)
     const { fence, key: jobKey, tenantToken: tenant, standing } = job
-    this.#finished.push({ fence, jobKey, tenant, standing, finish })
+    this.#finished.push(
+      action ? { fence, jobKey, tenant, standing, finish, action } : { fence, jobKey, tenant, standing, finish },
+    )
     this.#flushSoon()
   }
 

@@ -53,6 +53,7 @@ const insideScripts = [
   'letters:<tenant>:<action>',
   'results:<tenant>:<action>',
   'finished:<tenant>:<action>',
+  'marks:<tenant>:<action>',
   'trash:<number>',
 ] as const
 
@@ -77,3 +78,20 @@ export const keyPatterns: readonly string[] = [
   ...Object.values(perClient).map((part) => `${part}<client>`),
   ...insideScripts,
 ]
+
+/** Keys of one action that are read without a script. @param tenant - and name: tokens. */
+export function actionKeys(
+  keys: QueueKeys,
+  tenant: string,
+  name: string,
+): Readonly<Record<'action' | 'letters' | 'results' | 'finished' | 'actions', string>> {
+  const start = keys.queue.slice(0, -fixed.queue.length)
+  const of = (part: string) => `${start}${part}:${tenant}:${name}`
+  return {
+    action: of('action'),
+    letters: of('letters'),
+    results: of('results'),
+    finished: of('finished'),
+    actions: `${start}actions:${tenant}`,
+  }
+}

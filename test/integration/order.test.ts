@@ -44,7 +44,7 @@ it('lets the lanes of a tenant take turns, and keeps order inside', async () => 
 it('does not let a tenant win share by splitting itself over many lanes', async () => {
   const queue = engine.queue({ quantum: 1 })
   for (let lane = 0; lane < 20; lane++)
-    await queue.submit({ type: 'T', tenant: 'many', lane: `${lane}`, jobs: payloads(5) })
+    await queue.submit({ type: 'T', lane: `${lane}`, jobs: payloads(5).map((job) => ({ ...job, tenant: 'many' })) })
   await queue.submit({ type: 'T', tenant: 'one', jobs: payloads(50) })
 
   const order = await drain(queue, (job) => job.tenant, 60)

@@ -67,6 +67,18 @@ function moves.ended(q, tenant, level, lane, job)
   end
 end
 
+-- For whoever follows the queue's events.
+function moves.tell(q, kind, job, reason)
+  local events = require "events"
+  local _, lane, _, tenant = places.parse(job)
+  local action = places.action_of(lane)
+  if action then
+    events.add(q, kind, { "tenant", tenant, "action", action, "job", job, "reason", reason })
+  else
+    events.add(q, kind, { "tenant", tenant, "job", job, "reason", reason })
+  end
+end
+
 -- A dead letter: kept with its reason, and with its whole record for whoever retries it.
 function moves.bury(q, job, text, reason)
   moves.open(q)
@@ -74,6 +86,7 @@ function moves.bury(q, job, text, reason)
   buried[#buried + 1] = job
   buried[#buried + 1] = string.format("%.0f,%s\n", math.floor(q.now / 1000), reason) .. text
   queue.count(q, "failed", 1)
+  moves.tell(q, "job.dead", job, reason)
 end
 
 -- Of a job that ran.
@@ -113,6 +126,7 @@ function moves.stalled(q, tenant, level, lane, sequence, job, text)
   local attempts, stalls, throttles, unknown_since, _, error = record.history(text)
   stalls = stalls + 1
   queue.count(q, "stalled", 1)
+  moves.tell(q, "job.stalled", job, "lease")
   text = record.with_history(text, attempts, stalls, throttles, unknown_since, "stall", error)
   if stalls > q.settings.max_stalls then
     moves.bury(q, job, text, "stalled")

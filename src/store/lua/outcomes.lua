@@ -30,6 +30,7 @@ local function come_again(q, tenant, job, outcome, delay, detail, text)
   local reason
   if outcome == "retry" then
     attempts, reason, error = attempts + 1, "retry", detail
+    moves.tell(q, "job.failed", job, cjson.decode(detail).message or "")
   elseif outcome == "throttled" then
     throttles, reason = throttles + 1, "upstream"
   else

@@ -1,8 +1,12 @@
 -- Where a tenant stands: in line on each level where it has work and may run; parked, paused or idle otherwise.
 local queue = require "queue"
 local tenants = require "tenants"
+local time = require "time"
 
 local standing = {}
+
+-- A tenant that waits for less is being paced by its limit, many times a second, and that is no event.
+local WORTH_TELLING = 1000000
 
 local LEVELS = queue.LEVELS
 local VIRTUAL = { high = "virtual:high", normal = "virtual:normal", low = "virtual:low" }
@@ -68,6 +72,11 @@ function standing.park(q, tenant, until_us, limit)
   standing.settle(q, tenant)
   tenant.parked_until = until_us
   queue.count(q, "parked", 1)
+  if until_us - q.now >= WORTH_TELLING and until_us < time.NEVER then
+    local events = require "events"
+    local instant = string.format("%d", until_us)
+    events.add(q, "tenant.parked", { "tenant", tenant.name, "reason", limit, "until", instant })
+  end
 end
 
 function standing.unpark(q, tenant)

@@ -9,6 +9,7 @@ local settings = require "settings"
 local tenants = require "tenants"
 local standing = require "standing"
 local waking = require "waking"
+local events = require "events"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
 local ready_normal_key = KEYS[3] -- zset: tenant → score
@@ -21,6 +22,7 @@ local unparking_key = KEYS[9] -- zset: tenants parked under limits that have cha
 local settings_key = KEYS[10] -- hash: what is declared, what was changed
 local idle_key = KEYS[11] -- zset: client → until when it is known to wait
 local running_key = KEYS[12] -- hash: tenant → jobs that run
+local events_key = KEYS[13] -- stream: what happened
 local now_given = ARGV[1] -- µs; empty: the server's time
 local patch = ARGV[2] -- JSON: values, limits
 
@@ -29,14 +31,18 @@ local AT_ONCE = 200 -- tenants put back in line
 local q = opening.open(
   time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
   { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
-  { idle = idle_key, running = running_key }
+  { idle = idle_key, running = running_key, events = events_key }
 )
 if not q then
   return { "unregistered" }
 end
 local declared = cjson.decode(redis.call("HGET", settings_key, "declared"))
 local changed = cjson.decode(redis.call("HGET", settings_key, "changed") or "{}")
-changed = settings.merge(changed, cjson.decode(patch))
+local wanted = cjson.decode(patch)
+changed = settings.merge(changed, wanted)
+if wanted.limits then
+  events.add(q, "limits.changed", {})
+end
 local packed = settings.compile(declared, changed)
 local earlier = redis.call("ZRANGE", unparking_key, 0, AT_ONCE - 1)
 for _, name in ipairs(earlier) do
@@ -48,6 +54,7 @@ local sleeper = waking.find(q)
 redis.call("HSET", settings_key, "changed", cjson.encode(changed))
 redis.call("HSET", queue_key, "settings", packed)
 tenants.save(q)
+events.save(q)
 queue.save(q)
 if sleeper then
   waking.wake(q, sleeper)

@@ -7,6 +7,7 @@ local opening = require "opening"
 local tenants = require "tenants"
 local standing = require "standing"
 local waking = require "waking"
+local events = require "events"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
 local ready_normal_key = KEYS[3] -- zset: tenant → score
@@ -19,6 +20,7 @@ local unparking_key = KEYS[9] -- zset: tenants parked under limits that have cha
 local paused_key = KEYS[10] -- zset: tenant → paused since
 local idle_key = KEYS[11] -- zset: client → until when it is known to wait
 local running_key = KEYS[12] -- hash: tenant → jobs that run
+local events_key = KEYS[13] -- stream: what happened
 local now_given = ARGV[1] -- µs; empty: the server's time
 local name = ARGV[2] -- the tenant
 local patch_json = ARGV[3] -- JSON: weight, base, level ("" for none), paused, limits by name
@@ -27,7 +29,7 @@ local now = time.now(now_given)
 local q = opening.open(
   now, queue_key, { ready_high_key, ready_normal_key, ready_low_key },
   { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
-  { idle = idle_key, running = running_key }
+  { idle = idle_key, running = running_key, events = events_key }
 )
 if not q then
   return { "unregistered" }
@@ -66,6 +68,7 @@ if patch.limits then
     has_slots = has_slots or rule.kind == "concurrency"
   end
   tenants.set(tenant, "limits", #own > 0 and cmsgpack.pack(own) or nil)
+  events.add(q, "limits.changed", { "tenant", name })
 end
 if patch.paused == true and not tenant.fields.paused then
   tenants.set(tenant, "paused", string.format("%.0f", now))
@@ -88,6 +91,7 @@ elseif patch.paused == false then
   redis.call("ZREM", paused_key, name)
 end
 tenants.save(q)
+events.save(q)
 queue.save(q)
 if sleeper then
   waking.wake(q, sleeper)

@@ -1,0 +1,136 @@
+import { boolean, checkOptions, integer, number, oneOf, optional, type Rule } from '../../assert.ts'
+import { InvalidOptionsError } from '../../errors.ts'
+import { type Level, problemOfName, toActionLane } from '../../store/names.ts'
+import type { ActionRules } from '../../store/scripts/open-action.ts'
+import type { JobInput } from '../submission.ts'
+
+/** One job of an action: whose it is, its level and its lane are the action's. */
+export type ActionJobInput = Omit<JobInput, 'tenant' | 'level' | 'lane' | 'ordered'>
+
+/** Jobs submitted together for one tenant. Fields of a job beside `jobs` are defaults for each of them. */
+export interface ActionInput extends Omit<ActionJobInput, 'payload' | 'id'> {
+  /** Whom it is for. Naming the tenant here, not in each job, is what makes the jobs an action. */
+  tenant: string
+  jobs: Iterable<ActionJobInput> | AsyncIterable<ActionJobInput>
+  /**
+   * Its name, unique within the tenant. Submitting under the name of an action that is still open goes on with it.
+   * @default a generated one
+   */
+  action?: string
+  /** @default 'normal' */
+  level?: Level
+  /** One job at a time, in order: the next starts when the one before has ended, its retries included. */
+  ordered?: boolean
+  /**
+   * Seal the action when the jobs have been read: it completes when the last of them has ended. Without, others may add to
+   * it, and somebody calls `seal`.
+   * @default true
+   */
+  seal?: boolean
+  /**
+   * Where to go on in an action that was begun before: `start` sends all jobs, of which those with known ids are skipped;
+   * `accepted` leaves out as many as were received before, for jobs without ids that always come in the same order.
+   * @default 'start'
+   */
+  from?: 'start' | 'accepted'
+  /** Keep what each job's handler returns, for `results` and a custom aggregate. @default false */
+  keepResults?: boolean
+  /** The first job that fails for good ends the action as FAILED. @default false */
+  failFast?: boolean
+  /** More than this share of all jobs failed ends the action as FAILED, judged from when it is sealed. */
+  maxFailureRatio?: number
+  /** Seal the action by itself when nobody has added to it for this long; 0 for never. @default 0 */
+  sealTimeoutMs?: number
+  /** Told when the action ends. */
+  webhook?: Webhook
+}
+
+/** Who is told of an action's end, by the conventions of Standard Webhooks. */
+export interface Webhook {
+  /** https, or http. */
+  url: string
+  /** `whsec_` and 24 to 64 bytes in base64. */
+  secret: string
+}
+
+const name: Rule<string | undefined> = (value, path, report) => {
+  if (value === undefined) return undefined
+  const problem = problemOfName(value)
+  if (problem) report(path, problem)
+  return value as string
+}
+
+const webhookRule: Rule<Webhook | undefined> = (value, path, report) => {
+  if (value === undefined) return undefined
+  const { url, secret } = (value ?? {}) as Partial<Webhook>
+  if (typeof url !== 'string' || !/^https?:\/\/[^\s/]+/.test(url) || !URL.canParse(url)) {
+    report(`${path}.url`, 'must be a URL that starts with https:// or http://')
+  }
+  if (typeof secret !== 'string' || !isSecret(secret)) {
+    report(`${path}.secret`, 'must be "whsec_" followed by 24 to 64 bytes in base64')
+  }
+  return { url: url as string, secret: secret as string }
+}
+
+function isSecret(secret: string): boolean {
+  const text = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : ''
+  const bytes = /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, 'base64').length : 0
+  return bytes >= 24 && bytes <= 64
+}
+
+const rules = {
+  tenant: name,
+  action: name,
+  type: name,
+  level: oneOf(['high', 'normal', 'low'], { default: 'normal' }),
+  ordered: boolean({ default: false }),
+  seal: boolean({ default: true }),
+  from: oneOf(['start', 'accepted'], { default: 'start' }),
+  keepResults: boolean({ default: false }),
+  failFast: boolean({ default: false }),
+  maxFailureRatio: optional(number({ min: 0, max: 1 })),
+  sealTimeoutMs: integer({ min: 0, max: 366 * 86_400_000, default: 0 }),
+  webhook: webhookRule,
+}
+
+export interface CheckedAction {
+  readonly tenant: string
+  readonly name: string
+  readonly rules: ActionRules
+  readonly webhook: Webhook | undefined
+  readonly seals: boolean
+  readonly from: 'start' | 'accepted'
+  readonly jobs: ActionInput['jobs']
+  /** Of its jobs. */
+  readonly defaults: ActionJobInput
+}
+
+/** @param generatedName - Of an action to which nobody gave one. */
+export function checkActionInput(input: ActionInput, generatedName: () => string): CheckedAction {
+  const { jobs, delayMs, runAt, maxRetries, timeoutMs, ...options } = input
+  const checked = checkOptions('submit', options, rules)
+  if (checked.tenant === undefined) throw new InvalidOptionsError('submit', [{ path: 'tenant', problem: 'is missing' }])
+  const { tenant, action = generatedName(), level, ordered, type } = checked
+  return {
+    tenant,
+    name: action,
+    rules: {
+      type: type ?? '',
+      level,
+      lane: toActionLane(action, ordered),
+      keepResults: checked.keepResults,
+      failFast: checked.failFast,
+      maxFailureRatio: checked.maxFailureRatio,
+      sealTimeoutMs: checked.sealTimeoutMs,
+    },
+    webhook: checked.webhook,
+    seals: checked.seal,
+    from: checked.from,
+    jobs,
+    defaults: defined({ type, delayMs, runAt, maxRetries, timeoutMs }),
+  }
+}
+
+function defined<T extends object>(fields: { [Name in keyof T]: T[Name] | undefined }): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
+}

@@ -1,0 +1,101 @@
+import type { Requests } from '../../store/requests.ts'
+import { watchAction } from '../../store/scripts/watch-action.ts'
+import type { Sleeper, Waker } from '../waker.ts'
+
+// Registered for this long, and again with every heartbeat of the waker.
+const WATCH_FOR_MS = 60_000
+const MESSAGE = 'action:'
+
+/** Hears of changes of one action, however many happened meanwhile. */
+export interface Changes {
+  /** Resolves with the next change, or when nothing was heard for a while: somebody may have been cut off. */
+  next(): Promise<void>
+  close(): void
+}
+
+/**
+ * Tells readers in this process when an action changes. The scripts that change it leave a message in a list of this
+ * process, at most ten a second, and the waker's one blocking read hears of it. Nothing is asked while nothing happens.
+ */
+export class ActionWatcher implements Sleeper {
+  readonly #requests: Requests
+  readonly #waker: Waker
+  /** By `<tenant>:<name>`. */
+  readonly #listeners = new Map<string, Set<() => void>>()
+
+  constructor(parts: { requests: Requests; waker: Waker }) {
+    this.#requests = parts.requests
+    this.#waker = parts.waker
+  }
+
+  get wakeKey(): string {
+    return this.#requests.keys.wake
+  }
+
+  /** Resolves when changes from now on will be heard. */
+  async follow(tenant: string, name: string): Promise<Changes> {
+    const key = `${tenant}:${name}`
+    let hasChanged = false
+    let wake: (() => void) | undefined
+    const listener = () => {
+      hasChanged = true
+      wake?.()
+    }
+    this.#add(key, listener)
+    try {
+      await this.#watch(key, WATCH_FOR_MS)
+    } catch (error) {
+      this.#remove(key, listener)
+      throw error
+    }
+    return {
+      next: () =>
+        new Promise((resolve) => {
+          wake = () => {
+            hasChanged = false
+            wake = undefined
+            resolve()
+          }
+          if (hasChanged) wake()
+        }),
+      close: () => this.#remove(key, listener),
+    }
+  }
+
+  onWake(what: string | undefined): void {
+    if (what?.startsWith(MESSAGE)) {
+      this.#tell(what.slice(MESSAGE.length))
+      return
+    }
+    // A heartbeat, or the connection was lost: whoever follows looks for itself, and is registered again.
+    for (const key of this.#listeners.keys()) {
+      this.#watch(key, WATCH_FOR_MS).catch(() => {})
+      this.#tell(key)
+    }
+  }
+
+  #tell(key: string): void {
+    for (const listener of this.#listeners.get(key) ?? []) listener()
+  }
+
+  #add(key: string, listener: () => void): void {
+    if (this.#listeners.size === 0) this.#waker.add(this)
+    const listeners = this.#listeners.get(key) ?? new Set()
+    this.#listeners.set(key, listeners.add(listener))
+  }
+
+  #remove(key: string, listener: () => void): void {
+    const listeners = this.#listeners.get(key)
+    listeners?.delete(listener)
+    if (listeners?.size !== 0) return
+    this.#listeners.delete(key)
+    // Best effort: a message nobody waits for expires by itself.
+    this.#watch(key, 0).catch(() => {})
+    if (this.#listeners.size === 0) this.#waker.remove(this)
+  }
+
+  #watch(key: string, forMs: number): Promise<boolean> {
+    const [tenant = '', name = ''] = key.split(':')
+    return watchAction(this.#requests, { tenant, name, forMs })
+  }
+}

@@ -1,0 +1,274 @@
+import { checkOptions, integer, oneOf, optional } from '../../assert.ts'
+import { UnknownActionError, WaitedTooLongError } from '../../errors.ts'
+import { lettersOf, resultsByFinish, resultsByJob } from '../../store/action-results.ts'
+import type { QueueKeys } from '../../store/keys.ts'
+import { toToken } from '../../store/names.ts'
+import type { JobErrorRecord } from '../../store/record.ts'
+import type { Redis } from '../../store/redis.ts'
+import type { Requests } from '../../store/requests.ts'
+import { endAction } from '../../store/scripts/end-action.ts'
+import { type FoundAction, readActions } from '../../store/scripts/read-actions.ts'
+import { takeDeadLetter } from '../../store/scripts/take-dead-letter.ts'
+import type { SubmitSummary } from '../submitter.ts'
+import type { ActionInput, ActionJobInput } from './action-input.ts'
+import {
+  type ActionProgress,
+  type ActionSummary,
+  type ActionView,
+  hasEnded,
+  idOf,
+  toProgress,
+  toSummary,
+  toView,
+} from './action-view.ts'
+import type { ActionWatcher } from './action-watcher.ts'
+
+/** What became of one job of an action that keeps results. */
+export interface JobResult {
+  readonly id: string
+  readonly state: 'succeeded' | 'failed'
+  /** What its handler returned; missing if that was nothing. */
+  readonly result?: unknown
+  /** Its result was not kept: this is its size as JSON. */
+  readonly resultBytes?: number
+  readonly error?: JobErrorRecord
+  /** Runs, the last one included. */
+  readonly attempts: number
+  /** Of the last run. */
+  readonly durationMs: number
+  readonly endedAt: number
+}
+
+/** More jobs for an action. */
+export interface AddOptions {
+  /** As of `ActionInput`. @default 'start' */
+  from?: 'start' | 'accepted'
+  /** Instead of the queue's. */
+  whenFull?: 'wait' | 'error'
+}
+
+/** What an action needs of its queue. */
+export interface ActionHost {
+  readonly queue: string
+  readonly redis: Redis
+  readonly keys: QueueKeys
+  readonly requests: Requests
+  readonly watcher: ActionWatcher
+  ready(): Promise<void>
+  add(action: FoundAction, jobs: ActionInput['jobs'], options: AddOptions): Promise<SubmitSummary>
+  submit(input: ActionInput): Promise<Action>
+}
+
+// Progress comes at most this often; so do the messages of the scripts (lua/actions.lua).
+const STEP_MS = 100
+const MOST_RETRIES = 1_000
+
+/**
+ * A bulk action: jobs of one tenant, submitted together; the unit of progress, cancelling and completion. This is a
+ * handle: it holds nothing but names, and any process can have one.
+ */
+export class Action {
+  /** Names its place: `<queue>:<tenant>:<name>`. */
+  readonly id: string
+  readonly queue: string
+  readonly tenant: string
+  readonly name: string
+  /** Jobs stored by the submit that answered this handle; 0 for any other handle. */
+  readonly accepted: number
+  /** Of the same submit: jobs whose ids were known. */
+  readonly duplicates: number
+  readonly #host: ActionHost
+  readonly #tokens: { readonly tenant: string; readonly name: string }
+
+  /** Made by the queue. */
+  constructor(host: ActionHost, tenant: string, name: string, submitted?: SubmitSummary) {
+    this.#host = host
+    this.#tokens = { tenant: toToken(tenant), name: toToken(name) }
+    this.id = idOf(host.queue, this.#tokens)
+    this.queue = host.queue
+    this.tenant = tenant
+    this.name = name
+    this.accepted = submitted?.accepted ?? 0
+    this.duplicates = submitted?.duplicates ?? 0
+  }
+
+  /** As it stands; undefined when there is none, or not any more. */
+  async view(): Promise<ActionView | undefined> {
+    const found = await this.#read()
+    return found && toView(this.queue, found)
+  }
+
+  /** What became of its jobs, so far or in the end. */
+  async summary(): Promise<ActionSummary | undefined> {
+    const found = await this.#read({ withStatistics: true })
+    return found && toSummary(this.queue, found)
+  }
+
+  /** Adds jobs while it is open; several producers may. It is not sealed by this. */
+  async submit(jobs: ActionInput['jobs'], options: AddOptions = {}): Promise<SubmitSummary> {
+    const checked = checkOptions('action.submit', options, {
+      from: oneOf(['start', 'accepted'], { default: 'start' }),
+      whenFull: optional(oneOf(['wait', 'error'])),
+    })
+    const { from, whenFull } = checked
+    return this.#host.add(await this.#known(), jobs, { from, ...(whenFull === undefined ? {} : { whenFull }) })
+  }
+
+  /** Nothing more is added: it completes when its last job has ended. Sealing again changes nothing. */
+  async seal(): Promise<void> {
+    await this.#end('seal')
+  }
+
+  /**
+   * Ends it now: what waits is dropped, what runs gets its signal. Answers how it stands; one that had ended before stays as
+   * it ended.
+   */
+  async cancel(): Promise<ActionView> {
+    await this.#end('cancel')
+    return toView(this.queue, await this.#known())
+  }
+
+  /**
+   * How far it is, now and whenever something changes, at most ten times a second. Ends when the action has ended and none of
+   * its jobs runs any more.
+   */
+  async *progress(options: { signal?: AbortSignal } = {}): AsyncGenerator<ActionProgress, void, undefined> {
+    for await (const found of this.#changes(options.signal)) yield toProgress(found)
+  }
+
+  /** Resolves when it has ended, whichever way; rejects with WaitedTooLongError after `timeoutMs`. */
+  async finished(options: { signal?: AbortSignal; timeoutMs?: number } = {}): Promise<ActionSummary> {
+    const { timeoutMs } = checkOptions(
+      'finished',
+      { timeoutMs: options.timeoutMs },
+      { timeoutMs: optional(integer({ min: 1, max: 2 ** 31 - 1 })) },
+    )
+    const tooLong = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)
+    const signals = [options.signal, tooLong].filter((signal) => signal !== undefined)
+    try {
+      for await (const _ of this.#changes(signals.length > 0 ? AbortSignal.any(signals) : undefined)) {
+        // The last one is the end.
+      }
+    } catch (error) {
+      if (tooLong?.aborted && !options.signal?.aborted) {
+        throw new WaitedTooLongError({ what: `action "${this.id}"`, timeoutMs: timeoutMs as number })
+      }
+      throw error
+    }
+    return toSummary(this.queue, await this.#known({ withStatistics: true }))
+  }
+
+  /**
+   * What became of its jobs one by one, if it keeps results: of those that have ended so far. In the order in which the jobs
+   * were submitted (those with a delay come last), or in which they ended.
+   */
+  async *results(options: { order?: 'job' | 'finish' } = {}): AsyncGenerator<JobResult, void, undefined> {
+    const { order } = checkOptions('results', options, { order: oneOf(['job', 'finish'], { default: 'job' }) })
+    for await (const line of this.resultLines({ order })) yield JSON.parse(line) as JobResult
+  }
+
+  /** The same as JSON texts, for whoever passes them on. */
+  async *resultLines(options: { order: 'job' | 'finish' }): AsyncGenerator<string, void, undefined> {
+    const found = await this.#known()
+    const source = { redis: this.#host.redis, keys: this.#host.keys, ...this.#tokens }
+    yield* options.order === 'job' ? resultsByJob(source, found) : resultsByFinish(source)
+  }
+
+  /**
+   * Runs its dead letters again, as an action of their own (`<name>.retry-1` and so on), and answers that. This one stays as
+   * it ended. Interrupted, it goes on when it is called again.
+   */
+  async retryFailed(): Promise<Action> {
+    const found = await this.#known()
+    const source = { redis: this.#host.redis, keys: this.#host.keys, ...this.#tokens }
+    const next = await this.#nextRetry()
+    const retried = await this.#host.submit({
+      tenant: this.tenant,
+      action: next,
+      level: found.level,
+      keepResults: found.keepResults,
+      ...(found.type === '' ? {} : { type: found.type }),
+      seal: false,
+      jobs: jobsOf(lettersOf(source)),
+    })
+    for await (const { jobKey } of lettersOf(source)) {
+      await takeDeadLetter(this.#host.requests, { jobKey, retries: false })
+    }
+    await retried.seal()
+    return retried
+  }
+
+  /** The first name that is free, or that of a retry which was interrupted before it was sealed. */
+  async #nextRetry(): Promise<string> {
+    for (let number = 1; number <= MOST_RETRIES; number++) {
+      const name = `${this.name}.retry-${number}`
+      const [found] = await readActions(this.#host.requests, [`${this.#tokens.tenant}:${toToken(name)}`])
+      if (!found?.isSealed) return name
+    }
+    throw new RangeError(`action "${this.id}" was retried ${MOST_RETRIES} times`)
+  }
+
+  /** As it stands now and after every change. */
+  async *#changes(signal: AbortSignal | undefined): AsyncGenerator<FoundAction> {
+    await this.#host.ready()
+    const changes = await this.#host.watcher.follow(this.#tokens.tenant, this.#tokens.name)
+    let last = ''
+    try {
+      for (;;) {
+        signal?.throwIfAborted()
+        const found = await this.#known()
+        const lookedAt = performance.now()
+        const text = JSON.stringify([found.state, found.isSealed, found.counts])
+        const hasChanged = text !== last
+        last = text
+        if (hasChanged) yield found
+        if (hasEnded(found.state) && found.counts.running === 0) return
+        // Of several changes within a step a script tells only the first: the look after a step shows the others.
+        if (!hasChanged) await unlessAborted(changes.next(), signal)
+        await pause(lookedAt + STEP_MS - performance.now(), signal)
+      }
+    } finally {
+      changes.close()
+    }
+  }
+
+  async #end(verb: 'seal' | 'cancel'): Promise<void> {
+    await this.#host.ready()
+    const state = await endAction(this.#host.requests, { ...this.#tokens, verb })
+    if (state === undefined) throw new UnknownActionError({ id: this.id })
+  }
+
+  async #known(options: { withStatistics?: boolean } = {}): Promise<FoundAction> {
+    const found = await this.#read(options)
+    if (!found) throw new UnknownActionError({ id: this.id })
+    return found
+  }
+
+  async #read(options: { withStatistics?: boolean } = {}): Promise<FoundAction | undefined> {
+    await this.#host.ready()
+    const { tenant, name } = this.#tokens
+    const [found] = await readActions(this.#host.requests, [`${tenant}:${name}`], options)
+    return found
+  }
+}
+
+async function* jobsOf(letters: ReturnType<typeof lettersOf>): AsyncGenerator<ActionJobInput> {
+  for await (const { jobKey, record } of letters) {
+    const { type, givenId, options, payload } = record
+    // Its number, so that a repeated retry knows it again.
+    yield { type, id: givenId ?? `#${jobKey.split(':')[2]}`, payload: JSON.parse(payload), ...options }
+  }
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return ms <= 0 ? Promise.resolve() : unlessAborted(new Promise((resolve) => setTimeout(resolve, ms)), signal)
+}
+
+function unlessAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (!signal) return promise
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason as Error)
+    signal.addEventListener('abort', onAbort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+}

@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto'
+import { checkOptions, integer, optional, text } from '../../assert.ts'
+import { ActionClosedError, InvalidOptionsError } from '../../errors.ts'
+import { declareAggregates, readActionNames } from '../../store/action-list.ts'
+import type { QueueKeys } from '../../store/keys.ts'
+import { fromToken, problemOfName, toToken } from '../../store/names.ts'
+import type { Redis } from '../../store/redis.ts'
+import type { Requests } from '../../store/requests.ts'
+import { endAction } from '../../store/scripts/end-action.ts'
+import { openAction } from '../../store/scripts/open-action.ts'
+import { type FoundAction, readActions } from '../../store/scripts/read-actions.ts'
+import { Packer } from '../submission.ts'
+import type { SubmitSummary, Submitter } from '../submitter.ts'
+import type { Waker } from '../waker.ts'
+import { Action, type ActionHost, type AddOptions, type JobResult } from './action.ts'
+import { type ActionInput, checkActionInput } from './action-input.ts'
+import { type ActionView, idOf, toView } from './action-view.ts'
+import { ActionWatcher } from './action-watcher.ts'
+
+/** Makes one result of all results of an action. It may run again after a crash; what it returns is stored once. */
+export type Aggregate = (results: AsyncIterable<JobResult>) => unknown
+
+/** A page of actions. */
+export interface ActionPage {
+  readonly actions: readonly ActionView[]
+  /** Of the next page; undefined on the last. */
+  readonly cursor: string | undefined
+}
+
+interface Parts {
+  readonly queue: string
+  readonly redis: Redis
+  readonly keys: QueueKeys
+  readonly requests: Requests
+  readonly waker: Waker
+  readonly maxPayloadBytes: number
+  ready(): Promise<void>
+  submitter(options: { whenFull?: 'wait' | 'error' | undefined }): Submitter
+}
+
+/** The bulk actions of one queue: made, added to, found, aggregated. */
+export class Actions implements ActionHost {
+  readonly queue: string
+  readonly redis: Redis
+  readonly keys: QueueKeys
+  readonly requests: Requests
+  readonly watcher: ActionWatcher
+  readonly aggregates = new Map<string, Aggregate>()
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.queue = parts.queue
+    this.redis = parts.redis
+    this.keys = parts.keys
+    this.requests = parts.requests
+    this.watcher = new ActionWatcher(parts)
+  }
+
+  ready(): Promise<void> {
+    return this.#parts.ready()
+  }
+
+  open(name: string, tenant: string): Action {
+    for (const [path, value] of Object.entries({ action: name, tenant })) {
+      const problem = problemOfName(value)
+      if (problem) throw new InvalidOptionsError('action', [{ path, problem }])
+    }
+    return new Action(this, tenant, name)
+  }
+
+  async submit(input: ActionInput, options: { whenFull?: 'wait' | 'error' | undefined } = {}): Promise<Action> {
+    const checked = checkActionInput(input, generatedName)
+    await this.ready()
+    const tokens = { tenant: toToken(checked.tenant), name: toToken(checked.name) }
+    const webhook = checked.webhook ? JSON.stringify(checked.webhook) : ''
+    const opened = await openAction(this.requests, { ...tokens, rules: checked.rules, webhook })
+    if (opened.isSealed) {
+      // Whoever goes on with an action finds that it was all there.
+      if (checked.from === 'accepted') return new Action(this, checked.tenant, checked.name)
+      throw new ActionClosedError({ action: idOf(this.queue, tokens) })
+    }
+    const packer = new Packer(checked.defaults, this.#parts.maxPayloadBytes, {
+      tenant: checked.tenant,
+      level: opened.level,
+      laneToken: opened.lane,
+    })
+    const skip = checked.from === 'accepted' ? opened.received : 0
+    const summary = await this.#parts.submitter(options).all(checked.jobs, packer, skip)
+    if (checked.seals) await endAction(this.requests, { ...tokens, verb: 'seal' })
+    return new Action(this, checked.tenant, checked.name, summary)
+  }
+
+  async add(action: FoundAction, jobs: ActionInput['jobs'], options: AddOptions): Promise<SubmitSummary> {
+    const packer = new Packer(action.type === '' ? {} : { type: action.type }, this.#parts.maxPayloadBytes, {
+      tenant: fromToken(action.tenant),
+      level: action.level,
+      laneToken: action.lane,
+    })
+    const skip = options.from === 'accepted' ? action.received : 0
+    return this.#parts.submitter(options).all(jobs, packer, skip)
+  }
+
+  async list(page: { tenant?: string; cursor?: string; limit?: number }): Promise<ActionPage> {
+    const { tenant, cursor, limit } = checkOptions('actions', page, {
+      tenant: optional(text({ maxLength: 256 })),
+      cursor: optional(text({ maxLength: 20, pattern: { test: /^\d+$/, words: 'a cursor that a page answered' } })),
+      limit: integer({ min: 1, max: 500, default: 50 }),
+    })
+    await this.ready()
+    const names = await readActionNames(this.redis, this.keys, {
+      tenant: tenant === undefined ? undefined : toToken(tenant),
+      before: cursor,
+      count: limit,
+    })
+    if (names.length === 0) return { actions: [], cursor: undefined }
+    const found = await readActions(
+      this.requests,
+      names.map(({ name }) => name),
+    )
+    return {
+      actions: found.filter((action) => action !== undefined).map((action) => toView(this.queue, action)),
+      cursor: names.length < limit ? undefined : names.at(-1)?.madeUs,
+    }
+  }
+
+  async aggregate(type: string, aggregate: Aggregate): Promise<void> {
+    const problem = problemOfName(type)
+    if (problem) throw new InvalidOptionsError('aggregate', [{ path: 'type', problem }])
+    if (typeof aggregate !== 'function') {
+      throw new InvalidOptionsError('aggregate', [{ path: 'aggregate', problem: 'must be a function' }])
+    }
+    this.aggregates.set(type, aggregate)
+    await this.ready()
+    await this.declare()
+  }
+
+  /** Tells the store which types have an aggregate; again when it has forgotten. */
+  async declare(): Promise<void> {
+    await declareAggregates(this.redis, this.keys, this.aggregates.keys())
+  }
+}
+
+function generatedName(): string {
+  return `${Date.now().toString(36)}-${randomBytes(5).toString('hex')}`
+}

@@ -1,0 +1,163 @@
+import type { Clock } from '../../clock.ts'
+import { readWebhook } from '../../store/action-list.ts'
+import { fromToken } from '../../store/names.ts'
+import { encodeError } from '../../store/record.ts'
+import type { Requests } from '../../store/requests.ts'
+import { endAction } from '../../store/scripts/end-action.ts'
+import { freeTrash } from '../../store/scripts/free-trash.ts'
+import { readActions } from '../../store/scripts/read-actions.ts'
+import { type DutyOutcome, settleDuty } from '../../store/scripts/settle-duty.ts'
+import { type Duty, takeDuty } from '../../store/scripts/take-duty.ts'
+import type { Log } from '../log.ts'
+import { Action, type JobResult } from './action.ts'
+import type { Webhook } from './action-input.ts'
+import { type ActionSummary, toSummary } from './action-view.ts'
+import type { Actions } from './actions.ts'
+
+/** Tells a webhook of an action's end; rejects when it should be told again. */
+export type TellWebhook = (webhook: Webhook, id: string, summary: ActionSummary) => Promise<void>
+
+const LEASE_MS = 30_000
+const AT_ONCE = 4
+const FREED_AT_ONCE = 1_000
+// An aggregate that fails is tried four times, like a job; a webhook for about two days.
+const AGGREGATE_TRIES = 4
+const WEBHOOK_TRIES = 20
+const LONGEST_WAIT_MS = 4 * 3_600_000
+// Another process may have what this one lacks.
+const PASS_ON_MS = 2_000
+
+/**
+ * What a queue has to do besides jobs: aggregates, webhooks, sealing, freeing. Each is leased like a job, renewed while it
+ * takes, and taken up by another process when this one dies. Looked for when a claim says that something is due.
+ */
+export class Duties {
+  readonly #queue: string
+  readonly #actions: Actions
+  readonly #requests: Requests
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #tellWebhook: TellWebhook | undefined
+  readonly #running = new Set<Promise<void>>()
+  #isClosed = false
+
+  constructor(parts: {
+    name: string
+    actions: Actions
+    requests: Requests
+    clock: Clock
+    log: Log
+    tellWebhook: TellWebhook | undefined
+  }) {
+    this.#queue = parts.name
+    this.#actions = parts.actions
+    this.#requests = parts.requests
+    this.#clock = parts.clock
+    this.#log = parts.log
+    this.#tellWebhook = parts.tellWebhook
+  }
+
+  /** Something is due. */
+  look(): void {
+    if (this.#isClosed || this.#running.size >= AT_ONCE) return
+    const run = this.#takeOne()
+      .catch((error: unknown) => this.#warn('duty.failed', 'A duty could not be done; it is tried again.', error))
+      .finally(() => this.#running.delete(run))
+    this.#running.add(run)
+  }
+
+  /** What is under way ends, or is left to others after its lease. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all(this.#running)
+  }
+
+  async #takeOne(): Promise<void> {
+    for (;;) {
+      const duty = this.#isClosed ? undefined : await takeDuty(this.#requests, { leaseMs: LEASE_MS })
+      if (!duty) return
+      this.look()
+      await this.#do(duty)
+    }
+  }
+
+  async #do(duty: Duty): Promise<void> {
+    let { fence } = duty
+    let timer: (() => void) | undefined
+    const renewLater = () => {
+      timer = this.#clock.setTimer(async () => {
+        const renewed = await this.#settle(duty.id, fence, { outcome: 'renewed', afterMs: LEASE_MS })
+        if (renewed === undefined) return
+        fence = renewed
+        renewLater()
+      }, LEASE_MS / 3)
+    }
+    renewLater()
+    const outcome = await this.#outcomeOf(duty)
+    timer?.()
+    await this.#settle(duty.id, fence, outcome)
+  }
+
+  async #settle(id: string, fence: string, outcome: DutyOutcome): Promise<string | undefined> {
+    return settleDuty(this.#requests, { id, fence }, outcome).catch((error: unknown) => {
+      this.#warn('duty.unconfirmed', `What became of duty "${id}" could not be stored; it is done again.`, error)
+      return undefined
+    })
+  }
+
+  async #outcomeOf(duty: Duty): Promise<DutyOutcome> {
+    try {
+      switch (duty.kind) {
+        case 'seal':
+          await endAction(this.#requests, { tenant: duty.tenant, name: duty.name, verb: 'seal' })
+          return { outcome: 'done' }
+        case 'free':
+          while ((await freeTrash(this.#requests, duty.tenant, FREED_AT_ONCE)) > 0);
+          return { outcome: 'done' }
+        case 'webhook':
+          return await this.#webhook(duty)
+        case 'aggregate':
+          return await this.#aggregate(duty)
+      }
+    } catch (error) {
+      return this.#failed(duty, error)
+    }
+  }
+
+  #failed(duty: Duty, error: unknown): DutyOutcome {
+    const tries = duty.tries + 1
+    const most = duty.kind === 'aggregate' ? AGGREGATE_TRIES : duty.kind === 'webhook' ? WEBHOOK_TRIES : Infinity
+    const isLast = tries >= most
+    this.#warn(`${duty.kind}.failed`, `The ${duty.kind} of "${duty.id}" failed ${tries} times.`, error)
+    if (isLast) return { outcome: 'done', ...(duty.kind === 'aggregate' ? { error: encodeError(error) } : {}) }
+    const waitMs = Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** duty.tries)
+    return { outcome: 'again', afterMs: waitMs * (0.75 + Math.random() / 2) }
+  }
+
+  async #webhook({ tenant, name }: Duty): Promise<DutyOutcome> {
+    const { redis, keys } = this.#actions
+    const [found] = await readActions(this.#requests, [`${tenant}:${name}`], { withStatistics: true })
+    const text = found && (await readWebhook(redis, keys, tenant, name))
+    if (!found || !text) return { outcome: 'done' }
+    if (!this.#tellWebhook) return { outcome: 'renewed', afterMs: PASS_ON_MS }
+    const summary = toSummary(this.#queue, found)
+    // The same id whenever it is told, so that whoever hears it twice can tell.
+    await this.#tellWebhook(JSON.parse(text) as Webhook, `${summary.id}:${found.createdAt}`, summary)
+    return { outcome: 'done' }
+  }
+
+  async #aggregate({ tenant, name }: Duty): Promise<DutyOutcome> {
+    const [found] = await readActions(this.#requests, [`${tenant}:${name}`])
+    if (!found) return { outcome: 'done' }
+    const aggregate = this.#actions.aggregates.get(found.type)
+    if (!aggregate) return { outcome: 'renewed', afterMs: PASS_ON_MS }
+    const action = new Action(this.#actions, fromToken(tenant), fromToken(name))
+    const results: AsyncIterable<JobResult> = action.results({ order: 'job' })
+    const value = await aggregate(results)
+    return { outcome: 'done', aggregate: JSON.stringify(value ?? null) }
+  }
+
+  #warn(event: string, message: string, error: unknown): void {
+    this.#log({ level: 'warn', event, message: `Queue "${this.#queue}": ${message}`, error })
+  }
+}

@@ -1,0 +1,72 @@
+import type { QueueKeys } from './keys.ts'
+import { actionKeys } from './keys.ts'
+import { decodeRecord, type JobRecord } from './record.ts'
+import type { Redis } from './redis.ts'
+
+// One page of a result or letter list: bounded, so that neither Redis nor the reader holds much at once.
+const PAGE = 500
+
+interface Source {
+  readonly redis: Redis
+  readonly keys: QueueKeys
+  /** Tokens. */
+  readonly tenant: string
+  readonly name: string
+}
+
+/** Lines of the results, in the order in which the jobs ended. */
+export async function* resultsByFinish(source: Source): AsyncGenerator<string> {
+  for await (const sequences of pagesOf(source, 'finished')) yield* linesOf(source, sequences)
+}
+
+/**
+ * Lines of the results in the order of the jobs: those of the lane by their numbers, then those that were submitted with a
+ * delay. @param numbers - Of the lane: from `first` up to, not including, `next`.
+ */
+export async function* resultsByJob(source: Source, numbers: { first: number; next: number }): AsyncGenerator<string> {
+  for (let from = numbers.first; from < numbers.next && from > 0; from += PAGE) {
+    const count = Math.min(PAGE, numbers.next - from)
+    yield* linesOf(
+      source,
+      Array.from({ length: count }, (_, at) => String(from + at)),
+    )
+  }
+  const later: string[] = []
+  for await (const sequences of pagesOf(source, 'finished')) {
+    later.push(...sequences.filter((sequence) => sequence.startsWith('0')))
+  }
+  later.sort((a, b) => Number(a) - Number(b))
+  for (let from = 0; from < later.length; from += PAGE) yield* linesOf(source, later.slice(from, from + PAGE))
+}
+
+export interface ActionLetter {
+  readonly jobKey: string
+  readonly record: JobRecord
+}
+
+/** Jobs of the action that are dead letters now. */
+export async function* lettersOf(source: Source): AsyncGenerator<ActionLetter> {
+  for await (const jobKeys of pagesOf(source, 'letters')) {
+    const texts = (await source.redis.callWith('HMGET', [source.keys.deadJobs, ...jobKeys])) as (string | null)[]
+    for (const [at, text] of texts.entries()) {
+      if (text === null) continue
+      yield { jobKey: jobKeys[at] as string, record: decodeRecord(text.slice(text.indexOf('\n') + 1)) }
+    }
+  }
+}
+
+async function* linesOf(source: Source, sequences: readonly string[]): AsyncGenerator<string> {
+  if (sequences.length === 0) return
+  const { results } = actionKeys(source.keys, source.tenant, source.name)
+  const lines = (await source.redis.callWith('HMGET', [results, ...sequences])) as (string | null)[]
+  for (const line of lines) if (line !== null) yield line
+}
+
+async function* pagesOf(source: Source, list: 'finished' | 'letters'): AsyncGenerator<string[]> {
+  const key = actionKeys(source.keys, source.tenant, source.name)[list]
+  for (let from = 0; ; from += PAGE) {
+    const page = (await source.redis.call('LRANGE', key, from, from + PAGE - 1)) as string[]
+    if (page.length > 0) yield page
+    if (page.length < PAGE) return
+  }
+}
