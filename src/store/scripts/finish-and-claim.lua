@@ -4,9 +4,9 @@
 -- Replies {word, stale, wait, alarm, fence, fresh, jobs, duties, kept}: word is "claimed", "idle" or "again" (more may
 -- be claimable at once), or {"unregistered"} alone. `stale` holds the positions of finished jobs that are no longer the
 -- caller's, `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is
--- to claim then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is job, record, for each; one that stood
--- on another level than its own has "^<level>" and a line break before its record. `duties` is 1 when a duty is due,
--- `kept` has the lanes ("<lane>:<tenant>") among the claimed whose action keeps results.
+-- to claim then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is one text of job, record, for each, with
+-- SEPARATOR between them; one that stood on another level than its own has "^<level>" and a line break before its
+-- record. `duties` is 1 when a duty is due, `kept` has the lanes ("<lane>:<tenant>") among the claimed whose action keeps results.
 local time = require "time"
 local decimal = require "decimal"
 local queue = require "queue"
@@ -56,6 +56,7 @@ local finished, finished_from = ARGV, 11 -- list: how many claims had successes;
 local DUE_AT_ONCE = 64 -- leases, delayed jobs and unparking tenants brought back in one claim
 local AT_ONCE, LAST_OF_THEM = "64", "63" -- the same for commands
 local FRESH_SHARE = 0.6 -- of the jitter: the age at which a grant is stale
+local SEPARATOR = "\30" -- in neither jobs nor records; a client reads one text several times faster than a list
 
 local now = time.now(now_given)
 local now_text = string.format("%d", now)
@@ -63,7 +64,7 @@ local prefix = string.sub(queue_key, 1, -6)
 
 local known = requests.recall(client_key, request)
 if known then
-  known[7] = known[5] ~= "0" and redis.call("HGETALL", prefix .. "claim:" .. known[5]) or {}
+  known[7] = known[5] ~= "0" and table.concat(redis.call("HGETALL", prefix .. "claim:" .. known[5]), SEPARATOR) or ""
   return known
 end
 
@@ -211,5 +212,5 @@ local fresh = claim.fresh and math.floor(claim.fresh * FRESH_SHARE) or 0
 local duties_due = has_duties and 1 or 0
 local reply = { word, q.stale, wait, holds_alarm, fence, fresh, {}, duties_due, kept }
 requests.remember(client_key, request, reply)
-reply[7] = claim.jobs
+reply[7] = table.concat(claim.jobs, SEPARATOR)
 return reply

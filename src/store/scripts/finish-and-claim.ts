@@ -78,6 +78,8 @@ export interface ClaimReply {
   readonly kept: readonly string[]
 }
 
+// Between jobs and records of the reply: neither has control characters but line breaks.
+const SEPARATOR = '\u001e'
 // A claim's reply is at most this large, unless one job is larger.
 const LARGEST_REPLY = 1_000_000
 
@@ -261,7 +263,7 @@ function decode(reply: readonly unknown[], order: readonly number[], repeats: re
     number,
     string,
     number,
-    string[],
+    string,
     number,
     string[],
   ]
@@ -272,7 +274,7 @@ function decode(reply: readonly unknown[], order: readonly number[], repeats: re
     holdsAlarm: alarm === 1,
     fence,
     freshMs: fresh === 0 ? undefined : fresh / 1000,
-    jobs,
+    jobs: jobs === '' ? [] : jobs.split(SEPARATOR),
     hasDuties: duties === 1,
     kept,
   }
