@@ -33,6 +33,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^sluice$/, replacement: fileURLToPath(new URL('src/index.ts', import.meta.url)) },
+      { find: /^sluice\/http$/, replacement: fileURLToPath(new URL('src/http/index.ts', import.meta.url)) },
       { find: /^sluice\/testing$/, replacement: fileURLToPath(new URL('src/testing/index.ts', import.meta.url)) },
     ],
   },

@@ -1,0 +1,136 @@
+/** The fields that several routes share, each described once: what is allowed, what it means, and an example. */
+import { z } from 'zod'
+import { levels, problemOfName } from '../store/names.ts'
+import { limitScopes } from '../store/settings.ts'
+
+const LONGEST_NAME = 256
+
+/** A name or id of the caller's own choice, under the rules of the engine. */
+function name(description: string, example: string) {
+  return z
+    .string()
+    .min(1)
+    .max(LONGEST_NAME)
+    .superRefine((value, context) => {
+      const problem = problemOfName(value)
+      if (problem) context.addIssue({ code: 'custom', message: problem, input: value })
+    })
+    .meta({ description, examples: [example] })
+}
+
+export const queueParam = z
+  .string()
+  .min(1)
+  .max(LONGEST_NAME)
+  .meta({ description: 'Name of a queue.', examples: ['mail'] })
+export const tenantName = name('Whom the work is for.', 'acme')
+export const jobType = name('What kind of work it is; a processor of this name runs it.', 'SEND')
+export const actionName = name('Name of an action, unique within queue and tenant.', 'summer-sale')
+export const jobId = name('Id of a job: given by the caller, or generated.', 'order-17')
+/** Generated ids and the keys of dead letters hold the names of a lane and a tenant. */
+export const jobIdParam = z
+  .string()
+  .min(1)
+  .max(4 * LONGEST_NAME)
+  .meta({ description: 'Id of a job: given by the caller, or generated.', examples: ['order-17'] })
+export const letterKeyParam = z
+  .string()
+  .min(1)
+  .max(4 * LONGEST_NAME)
+  .meta({
+    description: 'Key of a dead letter, as the list shows it.',
+    examples: ['normal:default:1768000000000042:acme'],
+  })
+export const actionIdParam = z
+  .string()
+  .min(1)
+  .max(4 * LONGEST_NAME)
+  .meta({ description: 'Id of an action.', examples: ['mail:acme:summer-sale'] })
+
+export const level = z.enum(levels).meta({ description: 'Where the work stands: high before normal before low.' })
+export const limitScope = z.enum(limitScopes).meta({ description: 'What the limit is attached to.' })
+export const instant = z.number().meta({ description: 'ms since 1970.' })
+
+/** A whole number in a query string: digits and nothing else, where a plain conversion would take "", " 7 " and "0x7". */
+export function countParam(range: { min: number; max: number; default: number; description: string }) {
+  const { min: minimum, max: maximum, default: value, description } = range
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, `must be a whole number from ${minimum} to ${maximum}`)
+    .transform(Number)
+    .refine((count) => count >= minimum && count <= maximum, `must be a whole number from ${minimum} to ${maximum}`)
+    .default(value)
+    .meta({ type: 'integer', minimum, maximum, default: value, description })
+}
+
+export function flagParam(description: string) {
+  return z
+    .enum(['true', 'false'])
+    .transform((value) => value === 'true')
+    .optional()
+    .meta({ type: 'boolean', description })
+}
+
+export function cursorParam(isCursor: (cursor: string) => boolean) {
+  return z
+    .string()
+    .max(100)
+    .refine(isCursor, 'must be the cursor of an earlier page')
+    .optional()
+    .meta({ description: 'Where the page begins: `cursor` of the page before it.' })
+}
+
+export const nextCursor = z
+  .string()
+  .optional()
+  .meta({ description: 'Where the next page begins; missing on the last one. A short page may have a next one.' })
+
+export const limitParam = countParam({ min: 1, max: 500, default: 50, description: 'At most this many of them.' })
+
+/**
+ * The engine checks limits, and better: with paths and with what is allowed. The schema is for readers.
+ */
+export const limitDefinition = z.unknown().meta({
+  description: 'A rate such as "500/s", a bucket or a concurrency limit.',
+  anyOf: [
+    { type: 'string', pattern: '^\\d+ */ *\\d* *[a-z]+$' },
+    {
+      type: 'object',
+      required: ['kind', 'limit', 'windowMs'],
+      additionalProperties: false,
+      properties: {
+        kind: { const: 'bucket' },
+        limit: { type: 'integer', minimum: 1 },
+        windowMs: { type: 'integer', minimum: 1 },
+        burst: { type: 'integer', minimum: 1 },
+        jitterMs: { type: 'integer', minimum: 0, maximum: 1000 },
+      },
+    },
+    {
+      type: 'object',
+      required: ['kind', 'max'],
+      additionalProperties: false,
+      properties: { kind: { const: 'concurrency' }, max: { type: 'integer', minimum: 1 } },
+    },
+  ],
+})
+
+export const limitStatus = z.object({
+  name: z.string(),
+  scope: limitScope,
+  kind: z.enum(['bucket', 'concurrency']),
+  limit: z.number().meta({ description: 'Calls a window, or jobs in flight.' }),
+  used: z.number(),
+  remaining: z.number().meta({ description: 'What could be granted now.' }),
+  resetAt: instant.optional(),
+  closedUntil: instant.optional(),
+  effectivePerSecond: z.number().optional(),
+  jitterMs: z.number().optional(),
+  activeTenants: z.number(),
+  sharePerTenant: z.number(),
+})
+
+export const jobError = z.object({ name: z.string(), message: z.string(), stack: z.string().optional() })
+
+/** What is answered when there is nothing to say but that it was done. */
+export const done = z.object({ done: z.literal(true) })

@@ -1,0 +1,6 @@
+export type { AuditEntry } from '../store/audit.ts'
+export { type ApiKey, createApiKey } from './api-keys.ts'
+export { refuseOpenBinding } from './binding.ts'
+export type { Role } from './roles.ts'
+export { createServer } from './server.ts'
+export type { ServerOptions } from './server-options.ts'

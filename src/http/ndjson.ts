@@ -1,0 +1,166 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { Problem } from './problem.ts'
+
+const NEWLINE = 10
+/** Lines go out in pieces of about this size: one write for each would cost more than making them. */
+const PIECE_CHARACTERS = 16_384
+
+interface ReaderOptions {
+  readonly maxLineBytes: number
+  /** How long the next piece may be awaited. */
+  readonly idleMs: number
+  /** Ends reading with what it was aborted with. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * The values of an NDJSON body, one by one. The body is read no faster than the values are taken, and never more of it
+ * is held than one piece and one line. Blank lines are passed over.
+ */
+export class NdjsonReader {
+  /** Number of the line that was taken last, from 1. */
+  line = 0
+  readonly #stream: IncomingMessage
+  readonly #options: ReaderOptions
+
+  constructor(stream: IncomingMessage, options: ReaderOptions) {
+    this.#stream = stream
+    this.#options = options
+  }
+
+  async *values(): AsyncGenerator<unknown> {
+    for await (const block of this.#blocks()) {
+      for (const line of this.#linesOf(block)) {
+        this.line += 1
+        if (isLonger(line, this.#options.maxLineBytes)) throw this.#tooLong(this.line)
+        if (line.trim() !== '') yield this.#parse(line)
+      }
+    }
+  }
+
+  /** Whole lines, many at a time; the last one may lack its end. */
+  async *#blocks(): AsyncGenerator<Buffer> {
+    const { maxLineBytes } = this.#options
+    // A line that has not ended yet, in pieces: joining them again and again would take quadratic time.
+    let open: Buffer[] = []
+    let openBytes = 0
+    for await (const piece of this.#pieces()) {
+      const end = piece.lastIndexOf(NEWLINE) + 1
+      if (openBytes + (end > 0 ? piece.indexOf(NEWLINE) : piece.length) > maxLineBytes)
+        throw this.#tooLong(this.line + 1)
+      if (end > 0) {
+        yield openBytes > 0 ? Buffer.concat([...open, piece.subarray(0, end)]) : piece.subarray(0, end)
+        open = []
+        openBytes = 0
+      }
+      if (end < piece.length) {
+        open.push(piece.subarray(end))
+        openBytes += piece.length - end
+      }
+    }
+    if (openBytes > 0) yield Buffer.concat(open)
+  }
+
+  async *#pieces(): AsyncGenerator<Buffer> {
+    const { idleMs, signal } = this.#options
+    // Destroying the request would close the connection, and with it the way to say what was wrong.
+    const pieces = this.#stream.iterator({ destroyOnReturn: false })
+    let giveUp: (error: unknown) => void = () => {}
+    const ended = new Promise<never>((_, reject) => {
+      giveUp = reject
+    })
+    // It may be rejected while nobody waits for it.
+    ended.catch(() => {})
+    const onAbort = () => giveUp(signal.reason)
+    if (signal.aborted) onAbort()
+    signal.addEventListener('abort', onAbort)
+    try {
+      for (;;) {
+        const timer = setTimeout(() => giveUp(tooSlow(idleMs)), idleMs)
+        const next = await Promise.race([pieces.next(), ended]).finally(() => clearTimeout(timer))
+        if (next.done) return
+        yield next.value as Buffer
+      }
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
+  /** Lines are handed out until the bad one is met, as with any other mistake. */
+  *#linesOf(block: Buffer): Generator<string> {
+    // One check for all lines; which of them is bad matters only when one is.
+    const isGood = isUtf8(block)
+    yield* split(isGood ? block : block.subarray(0, startOfBadLine(block)))
+    if (!isGood) throw badLine(this.line + 1, 'is not UTF-8')
+  }
+
+  #parse(line: string): unknown {
+    let value: unknown
+    try {
+      value = JSON.parse(line)
+    } catch {
+      throw badLine(this.line, 'is not JSON')
+    }
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      throw badLine(this.line, 'must be an object such as {"type":"SEND","payload":{}}')
+    }
+    return value
+  }
+
+  #tooLong(line: number): Problem {
+    return lineProblem('too-large', line, `is longer than ${this.#options.maxLineBytes} bytes`)
+  }
+}
+
+function split(block: Buffer): string[] {
+  const lines = block.toString('utf8').split('\n')
+  if (lines.at(-1) === '') lines.pop()
+  return lines
+}
+
+function startOfBadLine(block: Buffer): number {
+  for (let start = 0; ; ) {
+    const end = block.indexOf(NEWLINE, start)
+    if (end < 0 || !isUtf8(block.subarray(start, end))) return start
+    start = end + 1
+  }
+}
+
+/** A character is at most three bytes; counting them is only worth it near the bound. */
+function isLonger(line: string, bytes: number): boolean {
+  return line.length * 3 > bytes && Buffer.byteLength(line) > bytes
+}
+
+function tooSlow(idleMs: number): Problem {
+  return new Problem('request-timeout', `Nothing of the body arrived for ${idleMs} ms.`)
+}
+
+export function badLine(line: number, problem: string): Problem {
+  return lineProblem('invalid-request', line, problem)
+}
+
+function lineProblem(kind: 'invalid-request' | 'too-large', line: number, problem: string): Problem {
+  return new Problem(kind, `Line ${line} ${problem}.`, {
+    errors: [{ path: `line ${line}`, problem }],
+    members: { line },
+  })
+}
+
+/** Values as NDJSON, made no faster than they are read. */
+export function ndjsonStream(values: AsyncIterable<unknown>): Readable {
+  return Readable.from(piecesOf(values), { objectMode: false, highWaterMark: PIECE_CHARACTERS })
+}
+
+async function* piecesOf(values: AsyncIterable<unknown>): AsyncGenerator<string> {
+  let piece = ''
+  for await (const value of values) {
+    piece += `${JSON.stringify(value)}\n`
+    if (piece.length >= PIECE_CHARACTERS) {
+      yield piece
+      piece = ''
+    }
+  }
+  if (piece !== '') yield piece
+}

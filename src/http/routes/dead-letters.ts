@@ -1,0 +1,185 @@
+import { z } from 'zod'
+import type { DeadLetter } from '../../engine/dead-letters.ts'
+import type { Queue } from '../../engine/queue.ts'
+import { parseJobKey } from '../../store/names.ts'
+import { type App, type Context, callerOf, mayTouch, queueOf, tenantOf } from '../context.ts'
+import {
+  cursorParam,
+  done,
+  instant,
+  jobError,
+  jobType,
+  letterKeyParam,
+  level,
+  limitParam,
+  nextCursor,
+  queueParam,
+  tenantName,
+} from '../fields.ts'
+import { notFound } from '../problem.ts'
+import { readers, submitters } from '../roles.ts'
+
+/** With a filter a page may have to look at many letters to find few: this many at most, and it says how many. */
+const MOST_LOOKED_AT = 2_000
+const AT_ONCE = 500
+
+const letterFields = z.object({
+  key: z.string().meta({ description: 'Names the letter.' }),
+  id: z.string(),
+  tenant: z.string(),
+  level,
+  lane: z.string(),
+  type: z.string(),
+  payload: z.unknown(),
+  reason: z.string().meta({ description: '`failed`, `discarded`, `throttled`, `stalled` or `unknown-type`.' }),
+  error: jobError.optional(),
+  attempts: z.number(),
+  createdAt: instant,
+  diedAt: instant,
+})
+
+const letterPage = z
+  .object({
+    letters: z.array(letterFields),
+    total: z
+      .number()
+      .optional()
+      .meta({ description: 'All there are, whatever the filter; not for the key of a tenant.' }),
+    looked: z.number().meta({ description: 'How many letters this page looked at to find these.' }),
+    cursor: nextCursor,
+  })
+  .meta({
+    examples: [
+      {
+        letters: [
+          {
+            key: 'normal:default:1768000000000042:acme',
+            id: 'order-17',
+            tenant: 'acme',
+            level: 'normal',
+            lane: 'default',
+            type: 'SEND',
+            payload: { to: 'a@example.com' },
+            reason: 'failed',
+            error: { name: 'Error', message: 'no such mailbox' },
+            attempts: 4,
+            createdAt: 1768000000000,
+            diedAt: 1768000009000,
+          },
+        ],
+        total: 1,
+        looked: 1,
+      },
+    ],
+  })
+
+interface Filter {
+  readonly tenant: string | undefined
+  readonly reason: string | undefined
+  readonly type: string | undefined
+}
+
+function fits(letter: DeadLetter, { tenant, reason, type }: Filter): boolean {
+  return (
+    (tenant === undefined || letter.tenant === tenant) &&
+    (reason === undefined || letter.reason === reason) &&
+    (type === undefined || letter.type === type)
+  )
+}
+
+/** Newest first, from a position on. Letters that arrive meanwhile move the others back, so one may be shown twice. */
+async function find(queue: Queue, filter: Filter, page: { from: number; limit: number }) {
+  const hasFilter = Object.values(filter).some((value) => value !== undefined)
+  const letters: DeadLetter[] = []
+  let looked = 0
+  for (;;) {
+    const count = hasFilter ? Math.min(AT_ONCE, MOST_LOOKED_AT - looked) : page.limit
+    const found = await queue.deadLetters.list({ from: page.from + looked, count })
+    const left = found.total - page.from - looked
+    for (const letter of found.letters) {
+      looked += 1
+      if (fits(letter, filter)) letters.push(letter)
+      if (letters.length === page.limit) break
+    }
+    // Letters that could not be read are not in the list, but have a place in it.
+    if (letters.length < page.limit) looked += Math.min(count, Math.max(0, left)) - found.letters.length
+    const isEnd = left <= count && letters.length < page.limit
+    if (isEnd || letters.length >= page.limit || looked >= MOST_LOOKED_AT) {
+      const next = page.from + looked
+      return { letters, looked, total: found.total, cursor: isEnd || next >= found.total ? undefined : String(next) }
+    }
+  }
+}
+
+export function addDeadLetterRoutes(app: App, context: Context): void {
+  const params = z.strictObject({ queue: queueParam, letter: letterKeyParam })
+  app.route({
+    method: 'GET',
+    url: '/v1/queues/:queue/dead-letters',
+    config: { access: readers },
+    schema: {
+      operationId: 'listDeadLetters',
+      tags: ['dead letters'],
+      summary: 'Lists dead letters, newest first.',
+      description: `With a filter, a page looks at no more than ${MOST_LOOKED_AT} letters and says how many it looked at; go on with its cursor.`,
+      params: z.strictObject({ queue: queueParam }),
+      querystring: z.strictObject({
+        limit: limitParam,
+        cursor: cursorParam((cursor) => /^\d{1,12}$/.test(cursor)),
+        tenant: tenantName.optional().meta({ description: 'Only of this tenant.' }),
+        reason: z.enum(['failed', 'discarded', 'throttled', 'stalled', 'unknown-type']).optional(),
+        type: jobType.optional().meta({ description: 'Only of this type of job.' }),
+      }),
+      response: { 200: letterPage },
+    },
+    handler: async (request) => {
+      const queue = queueOf(context, request, request.params.queue)
+      const { limit, cursor, reason, type } = request.query
+      const filter = { tenant: tenantOf(request, request.query.tenant), reason, type }
+      const { total, ...page } = await find(queue, filter, { from: Number(cursor ?? 0), limit })
+      return callerOf(request).tenant === undefined ? { ...page, total } : page
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/v1/queues/:queue/dead-letters/:letter/retry',
+    config: { access: submitters },
+    schema: {
+      operationId: 'retryDeadLetter',
+      tags: ['dead letters'],
+      summary: 'Puts the job of a dead letter back in line, as if fresh.',
+      params,
+      querystring: z.strictObject({}),
+      response: { 200: done.meta({ examples: [{ done: true }] }) },
+    },
+    handler: async (request) => {
+      const queue = queueOf(context, request, request.params.queue)
+      const { letter } = request.params
+      const tenant = parseJobKey(letter)?.tenant
+      const isDone = tenant !== undefined && mayTouch(request, tenant) && (await queue.deadLetters.retry(letter))
+      if (!isDone) throw notFound('such dead letter')
+      return { done: true as const }
+    },
+  })
+  app.route({
+    method: 'DELETE',
+    url: '/v1/queues/:queue/dead-letters/:letter',
+    config: { access: submitters },
+    schema: {
+      operationId: 'discardDeadLetter',
+      tags: ['dead letters'],
+      summary: 'Discards a dead letter for good.',
+      params,
+      querystring: z.strictObject({}),
+      response: { 200: done.meta({ examples: [{ done: true }] }) },
+    },
+    handler: async (request) => {
+      const queue = queueOf(context, request, request.params.queue)
+      const { letter } = request.params
+      const tenant = parseJobKey(letter)?.tenant
+      const isDone = tenant !== undefined && mayTouch(request, tenant) && (await queue.deadLetters.discard(letter))
+      if (!isDone) throw notFound('such dead letter')
+      return { done: true as const }
+    },
+  })
+}

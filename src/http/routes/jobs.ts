@@ -1,0 +1,136 @@
+import { z } from 'zod'
+import { parseJobKey } from '../../store/names.ts'
+import { type App, type Context, mayTouch, queueOf, submittingTenant, tenantOf } from '../context.ts'
+import { definedOnly } from '../defined-only.ts'
+import { instant, jobError, jobId, jobIdParam, jobType, level, queueParam, tenantName } from '../fields.ts'
+import { notFound } from '../problem.ts'
+import { readers, submitters } from '../roles.ts'
+
+const YEAR_MS = 366 * 86_400_000
+
+/** What may be said of one job, wherever it is submitted. */
+export const jobFields = {
+  payload: z.unknown().optional().meta({ description: 'Anything JSON can hold.' }),
+  id: jobId.optional().meta({ description: 'The same id of a tenant again is a no-op while it is known.' }),
+  type: jobType.optional(),
+  delayMs: z.number().min(0).max(YEAR_MS).optional().meta({ description: 'Not before this long from now.' }),
+  runAt: z.number().min(0).optional().meta({ description: 'Not before this moment, in ms since 1970.' }),
+  maxRetries: z.number().int().min(0).max(1_000).optional(),
+  timeoutMs: z.number().int().min(1).max(86_400_000).optional(),
+}
+
+const oneJob = z
+  .strictObject({
+    ...jobFields,
+    type: jobType,
+    tenant: tenantName.optional().meta({ description: 'Whom it is for; `default` unless given.' }),
+    level: level.optional(),
+    lane: z.string().min(1).max(256).optional().meta({ description: 'The line of its tenant it stands in.' }),
+    ordered: z.boolean().optional().meta({ description: 'The next job of its lane starts when this one has ended.' }),
+  })
+  .meta({ examples: [{ type: 'SEND', tenant: 'acme', id: 'order-17', payload: { to: 'a@example.com' } }] })
+
+const submitted = z
+  .object({ id: z.string(), isNew: z.boolean().meta({ description: 'False: the id was known; nothing was stored.' }) })
+  .meta({ examples: [{ id: 'order-17', isNew: true }] })
+
+const jobView = z
+  .object({
+    id: z.string(),
+    tenant: z.string(),
+    level,
+    lane: z.string(),
+    state: z.enum(['waiting', 'delayed', 'running', 'succeeded', 'failed', 'canceled']),
+    type: z.string().optional(),
+    payload: z.unknown().optional(),
+    attempts: z.number().optional(),
+    createdAt: instant.optional(),
+    error: jobError.optional(),
+    reason: z.string().optional(),
+    dueAt: instant.optional(),
+  })
+  .meta({
+    examples: [
+      { id: 'order-17', tenant: 'acme', level: 'normal', lane: 'default', state: 'waiting', type: 'SEND', attempts: 0 },
+    ],
+  })
+
+const canceled = z
+  .object({ state: z.enum(['canceled', 'canceling', 'ended']) })
+  .meta({ description: '`canceling`: it runs and was told. `ended`: it had ended.', examples: [{ state: 'canceled' }] })
+
+export function addJobRoutes(app: App, context: Context): void {
+  const query = z.strictObject({
+    tenant: tenantName.optional().meta({ description: 'The tenant a given id belongs to; a generated id needs none.' }),
+  })
+  const params = z.strictObject({ queue: queueParam, job: jobIdParam })
+  app.route({
+    method: 'POST',
+    url: '/v1/queues/:queue/jobs',
+    config: { access: submitters },
+    schema: {
+      operationId: 'submitJob',
+      tags: ['jobs'],
+      summary: 'Submits one job.',
+      params: z.strictObject({ queue: queueParam }),
+      querystring: z.strictObject({}),
+      body: oneJob,
+      response: { 201: submitted, 200: submitted },
+    },
+    handler: async (request, reply) => {
+      const queue = queueOf(context, request, request.params.queue)
+      const tenant = submittingTenant(request, request.body.tenant)
+      const job = await queue.submit(definedOnly({ ...request.body, tenant }), { whenFull: 'error' })
+      const place = `/v1/queues/${encodeURIComponent(queue.name)}/jobs/${encodeURIComponent(job.id)}`
+      const isGenerated = request.body.id === undefined
+      const location = isGenerated ? place : `${place}?tenant=${encodeURIComponent(tenant ?? 'default')}`
+      return reply
+        .code(job.isNew ? 201 : 200)
+        .header('location', location)
+        .send(job)
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/v1/queues/:queue/jobs/:job',
+    config: { access: readers },
+    schema: {
+      operationId: 'getJob',
+      tags: ['jobs'],
+      summary: 'Shows what is known of a job.',
+      params,
+      querystring: query,
+      response: { 200: jobView },
+    },
+    handler: async (request) => {
+      const queue = queueOf(context, request, request.params.queue)
+      const tenant = tenantOf(request, request.query.tenant)
+      const view = await queue.job(request.params.job, definedOnly({ tenant }))
+      if (!view || !mayTouch(request, view.tenant)) throw notFound('such job; a given id is known within its tenant')
+      return view
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/v1/queues/:queue/jobs/:job/cancel',
+    config: { access: submitters },
+    schema: {
+      operationId: 'cancelJob',
+      tags: ['jobs'],
+      summary: 'Cancels a job: at once if it waits, through its signal if it runs.',
+      params,
+      querystring: query,
+      response: { 200: canceled },
+    },
+    handler: async (request) => {
+      const queue = queueOf(context, request, request.params.queue)
+      const tenant = tenantOf(request, request.query.tenant)
+      // A generated id names its tenant by itself.
+      const place = parseJobKey(request.params.job)
+      const isForeign = place !== undefined && !mayTouch(request, place.tenant)
+      const state = isForeign ? 'unknown' : await queue.cancel(request.params.job, definedOnly({ tenant }))
+      if (state === 'unknown') throw notFound('such job; a given id is known within its tenant')
+      return { state }
+    },
+  })
+}
