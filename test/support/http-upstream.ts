@@ -35,12 +35,14 @@ export class HttpUpstream {
     options: { host?: string; port?: number; tls?: ServerOptions } = {},
   ): Promise<HttpUpstream> {
     let upstream: HttpUpstream
-    const listener: RequestListener = async (request, response) => {
+    const listener: RequestListener = (request, response) => {
       const chunks: Buffer[] = []
-      for await (const chunk of request) chunks.push(chunk as Buffer)
-      const { method = '', url: path = '', headers } = request
-      upstream.arrivals.push({ method, path, headers, body: Buffer.concat(chunks).toString() })
-      await answer(request, response)
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      request.on('end', () => {
+        const { method = '', url: path = '', headers } = request
+        upstream.arrivals.push({ method, path, headers, body: Buffer.concat(chunks).toString() })
+        answer(request, response)
+      })
     }
     const server = options.tls ? createSecureServer(options.tls, listener) : createServer(listener)
     server.listen(options.port ?? 0, options.host ?? '127.0.0.1')

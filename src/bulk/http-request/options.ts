@@ -80,7 +80,7 @@ const systemResolve: Resolve = async (hostname) => {
   return found.map(({ address }) => address)
 }
 
-export const httpRequestRules = {
+const httpRequestRules = {
   allowHosts: parsedList((hosts) => new AllowedHosts(hosts)),
   allowPrivate: parsedList((ranges) => new AllowedAddresses(ranges), []),
   resolve: callback<Resolve>({ default: systemResolve }),
