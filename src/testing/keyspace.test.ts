@@ -15,6 +15,12 @@ const keyspace: Keyspace = {
   'a:hash': { hash: { 'field 1': '', field2: 'ü' } },
   'a:list': { list: ['2', '1', '2'] },
   'a:set': { set: ['x', 'y'], ttl: true },
+  'a:stream': {
+    stream: [
+      ['type', 'one', 'of', 'a'],
+      ['type', 'two'],
+    ],
+  },
   'b*:string': { string: 'text\r\n' },
   'b*:zset': { zset: { low: Number.NEGATIVE_INFINITY, mid: 1757900000123456, high: Number.POSITIVE_INFINITY } },
 }

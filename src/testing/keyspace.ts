@@ -1,12 +1,16 @@
 import type { Redis } from 'ioredis'
 
-/** What one key holds. A set is sorted; a zset maps members to scores; `ttl` marks a key that expires. */
+/**
+ * What one key holds. A set is sorted; a zset maps members to scores; an entry of a stream is its fields, without its id,
+ * which the server makes of its own time; `ttl` marks a key that expires.
+ */
 export type KeyContent = (
   | { string: string }
   | { list: string[] }
   | { hash: Record<string, string> }
   | { set: string[] }
   | { zset: Record<string, number> }
+  | { stream: string[][] }
 ) & { ttl?: true }
 
 /** Every key of a server by name, so that a test can compare all of what a script left behind. */
@@ -31,6 +35,7 @@ export async function loadKeyspace(redis: Redis, keyspace: Keyspace): Promise<vo
     else if ('list' in content) pipeline.rpush(name, ...content.list)
     else if ('hash' in content) pipeline.hset(name, content.hash)
     else if ('set' in content) pipeline.sadd(name, ...content.set)
+    else if ('stream' in content) for (const fields of content.stream) pipeline.xadd(name, '*', ...fields)
     else pipeline.zadd(name, ...Object.entries(content.zset).flatMap(([member, score]) => [formatScore(score), member]))
     if (content.ttl) pipeline.expire(name, LOADED_TTL_SECONDS)
   }
@@ -56,6 +61,8 @@ async function readContent(redis: Redis, name: string): Promise<KeyContent> {
       return { set: (await redis.smembers(name)).sort() }
     case 'zset':
       return { zset: Object.fromEntries(pairs(await redis.zrange(name, 0, '-1', 'WITHSCORES'))) }
+    case 'stream':
+      return { stream: (await redis.xrange(name, '-', '+')).map(([, fields]) => fields) }
     default:
       throw new Error(`cannot read the key ${name}: it holds a ${type}`)
   }

@@ -6,7 +6,15 @@ import type { Level } from '../store/names.ts'
 import { encodeRecord } from '../store/record.ts'
 import { openRedis, type Redis } from '../store/redis.ts'
 import { Requests } from '../store/requests.ts'
-import { type ClaimReply, type ClaimRequest, type Finish, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
+import { endAction } from '../store/scripts/end-action.ts'
+import {
+  type ClaimReply,
+  type ClaimRequest,
+  type Finish,
+  type FinishedInAction,
+  finishAndClaim,
+} from '../store/scripts/finish-and-claim.ts'
+import { type ActionRules, openAction } from '../store/scripts/open-action.ts'
 import { type QueueCounts, readCounts } from '../store/scripts/read-counts.ts'
 import { registerQueue } from '../store/scripts/register-queue.ts'
 import { type SubmitLine, type SubmitReply, submitJobs } from '../store/scripts/submit-jobs.ts'
@@ -129,6 +137,28 @@ export class ScriptStore {
     return submitJobs(this.requests(client), lines, { nowUs: this.nowUs })
   }
 
+  /** An action of that name; its jobs are submitted to the lane `@<name>`. */
+  openAction(name: string, rules: Partial<ActionRules> = {}, options: { tenant?: string; webhook?: string } = {}) {
+    return openAction(
+      this.requests('producer'),
+      {
+        tenant: options.tenant ?? 'a',
+        name,
+        rules: { ...plainRules, lane: `@${name}`, ...rules },
+        webhook: options.webhook ?? '',
+      },
+      this.nowUs,
+    )
+  }
+
+  sealAction(name: string, tenant = 'a') {
+    return endAction(this.requests('producer'), { tenant, name, verb: 'seal' }, this.nowUs)
+  }
+
+  cancelAction(name: string, tenant = 'a') {
+    return endAction(this.requests('producer'), { tenant, name, verb: 'cancel' }, this.nowUs)
+  }
+
   claim(wanted: number, claim: Partial<ClaimRequest> = {}, client = 'me'): Promise<ClaimReply> {
     return finishAndClaim(this.requests(client), {
       wanted,
@@ -218,19 +248,28 @@ export function record(payload: unknown): string {
 }
 
 /** How a claim's jobs are told to be finished, all alike. */
-export function finishedAs(claim: ClaimReply, finish: Finish): ClaimRequest['finished'] {
+export function finishedAs(claim: ClaimReply, finish: Finish, action?: FinishedInAction): ClaimRequest['finished'] {
   return jobsOf(claim).map(({ jobKey, standing }) => {
     const tenant = jobKey.split(':').at(-1) as string
-    return { fence: claim.fence, jobKey, tenant, standing, finish }
+    return { fence: claim.fence, jobKey, tenant, standing, finish, ...(action && { action }) }
   })
 }
 
 export function jobsOf(claim: ClaimReply): { jobKey: string; standing: Level; record: string }[] {
-  return decodeJobs(claim.fence, claim.jobs).map(({ key, standing }, at) => {
+  return decodeJobs(claim.fence, claim.jobs, []).map(({ key, standing }, at) => {
     const text = claim.jobs[2 * at + 1] as string
     return { jobKey: key, standing, record: text.slice(text.startsWith('^') ? text.indexOf('\n') + 1 : 0) }
   })
 }
+
+const plainRules = {
+  type: 'SEND',
+  level: 'normal',
+  keepResults: false,
+  failFast: false,
+  maxFailureRatio: undefined,
+  sealTimeoutMs: 0,
+} as const
 
 const emptyLine: SubmitLine = {
   tenant: 'a',
@@ -270,6 +309,12 @@ const levelFields = [
   'lane',
 ]
 
+const actionFields = [
+  ...['name', 'sealed', 'first', 'next', 'total', 'waiting', 'running', 'delayed', 'succeeded', 'failed', 'canceled'],
+  ...['received', 'marks', 'created', 'started', 'ended', 'last_end', 'attempts', 'throttles', 'errors', 'notified'],
+  ...['seen_at', 'seen_done', 'before_at', 'before_done', 'dropped'],
+]
+
 /** Fields that scripts pack, and the names of what is in them; none: it is one table, shown as JSON. */
 const packedFields: Record<string, Record<string, readonly string[]>> = {
   queue: {
@@ -292,6 +337,7 @@ const packedFields: Record<string, Record<string, readonly string[]>> = {
     normal: levelFields,
     low: levelFields,
   },
+  action: { rules: [], watchers: [], state: actionFields },
 }
 
 /** `{ 'state.waiting': 2, … }`; a 0 says as much as nothing. */
@@ -321,12 +367,20 @@ function changeOf(before: KeyContent | undefined, after: KeyContent): KeyChange 
   if ('string' in after) return after.string
   if ('list' in after) return after.list
   if ('set' in after) return after.set
+  if ('stream' in after) return added(before, after.stream)
   const old = fieldsOf(before)
   const now = fieldsOf(after)
   const fields: Record<string, string | number | boolean | null> = {}
   for (const field of Object.keys(old)) if (!(field in now)) fields[field] = null
   for (const [field, value] of Object.entries(now)) if (old[field] !== value) fields[field] = value
   return fields
+}
+
+/** A stream only grows, except when it is trimmed: then it is shown whole. */
+function added(before: KeyContent | undefined, after: readonly string[][]): string[] {
+  const entries = after.map((fields) => fields.join(' '))
+  const known = before !== undefined && 'stream' in before ? before.stream.map((fields) => fields.join(' ')) : []
+  return known.every((entry, at) => entries[at] === entry) ? entries.slice(known.length) : entries
 }
 
 /** Fields and scores alike; whether the key expires is one more. */

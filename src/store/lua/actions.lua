@@ -8,12 +8,13 @@ local actions = {}
 local pack = cmsgpack.pack
 
 -- Jobs of the lane by where they are, the numbers of the lane, and the action's times (µs, 0 for never). `received`
--- counts what producers sent, known ids included. `marks` are cancelled jobs that still stand in the list. `seen_at`
+-- counts what producers sent, known ids included. `marks` are cancelled jobs that still stand in the lane. `seen_at`
 -- and `seen_done`, `before_at` and `before_done`: how many had ended at two moments some seconds apart, for the rate.
+-- `dropped` is the first number of the list that was dropped when the action ended, 0 when it was empty.
 local NUMBERS = {
   "sealed", "first", "next", "total", "waiting", "running", "delayed", "succeeded", "failed", "canceled", "received",
   "marks", "created", "started", "ended", "last_end", "attempts", "throttles", "errors", "notified", "seen_at",
-  "seen_done", "before_at", "before_done",
+  "seen_done", "before_at", "before_done", "dropped",
 }
 
 local OVER = { COMPLETED = true, FAILED = true, CANCELED = true }
@@ -138,15 +139,24 @@ function actions.start(q, action, count)
   end
 end
 
--- A job was cancelled while it waited or was delayed. A waiting one stays in the list, marked, until a claim meets it.
-function actions.cancel_one(action, from)
+-- Marks of an action's jobs are its own, and go with it: those that no claim will meet need not be looked for.
+local function marks_key(q, action)
+  return q.keys.prefix .. "marks:" .. action.tenant .. ":" .. action.name
+end
+
+function actions.is_marked(q, action, sequence)
+  return not action.is_gone and redis.call("SISMEMBER", marks_key(q, action), sequence) == 1
+end
+
+-- A job was cancelled while it waited or was delayed. A waiting one stays in its lane, marked, until a claim meets it.
+function actions.cancel_one(action, from, sequence)
   actions.move(action, from, "canceled", 1)
   if from == "waiting" then
-    action.marks = action.marks + 1
+    action.marks, action.marked = action.marks + 1, sequence
   end
 end
 
--- A claim has met a cancelled job in the list: it is gone from there.
+-- A claim has met a cancelled job in the lane: it is gone from there.
 function actions.unmark(action)
   action.marks, action.changed = action.marks - 1, true
 end
@@ -250,12 +260,12 @@ local function move_rate(q, action)
   end
 end
 
--- Those who follow the action, at most ten times a second and at its end.
+-- Those who follow the action, at most ten times a second, and at its end.
 local function find_watchers(q, action)
   if not action.watchers then
     return
   end
-  local is_due = q.now - action.notified >= NOTIFY_EVERY or actions.is_over(action)
+  local is_due = q.now - action.notified >= NOTIFY_EVERY or action.has_ended
   if not is_due then
     return
   end
@@ -288,7 +298,8 @@ function actions.close(q)
       find_watchers(q, action)
       if action.durations or action.messages or action.results or action.has_ended then
         redis.call(
-          "EXISTS", stats_key(q, action), letters_key(q, action), results_key(q, action), finished_key(q, action)
+          "EXISTS", stats_key(q, action), letters_key(q, action), results_key(q, action), finished_key(q, action),
+          marks_key(q, action)
         )
       end
       if action.has_ended and action.rules.has_webhook then
@@ -327,10 +338,11 @@ local function save_stats(q, action)
   end
 end
 
--- All keys of an action go as long after its end as the queue says.
+-- All keys of an action go as long after its end as the queue says; after what its last jobs left, if that is later.
 local function expire(q, action)
   local keep_ms = math.ceil(q.settings.keep_actions / 1000)
   redis.call("PEXPIRE", action.key, keep_ms)
+  redis.call("PEXPIRE", marks_key(q, action), keep_ms)
   redis.call("PEXPIRE", stats_key(q, action), keep_ms)
   redis.call("PEXPIRE", letters_key(q, action), keep_ms)
   local results_ms = math.ceil(q.settings.keep_results / 1000)
@@ -360,7 +372,10 @@ function actions.save(q)
         local ids = require "ids"
         ids.save(q, action.ids)
       end
-      if action.has_ended then
+      if action.marked then
+        redis.call("SADD", marks_key(q, action), action.marked)
+      end
+      if action.has_ended or (OVER[action.state] and (action.durations or action.results)) then
         expire(q, action)
       end
       for _, client in ipairs(action.told or {}) do
@@ -383,13 +398,15 @@ function actions.save(q)
   end
 end
 
--- The oldest of a list of actions whose records are gone. `tenant` where the list holds names alone.
-function actions.forgotten(q, key, most, tenant)
+-- Of the oldest actions of the list, those whose records are gone, with the list of their tenant.
+function actions.forgotten(q, key, most)
   local gone = {}
   for _, member in ipairs(redis.call("ZRANGE", key, 0, most - 1)) do
-    local full = tenant and tenant .. ":" .. member or member
-    if redis.call("EXISTS", q.keys.prefix .. "action:" .. full) == 0 then
-      gone[#gone + 1] = member
+    if redis.call("EXISTS", q.keys.prefix .. "action:" .. member) == 0 then
+      local tenant, name = string.match(member, "^([^:]*):(.*)$")
+      local own_key = q.keys.prefix .. "actions:" .. tenant
+      redis.call("EXISTS", own_key)
+      gone[#gone + 1] = { member = member, own_key = own_key, name = name }
     end
   end
   return gone

@@ -20,20 +20,32 @@ function endings.seal(q, action)
   end
 end
 
+-- The lane goes with all that stands in it.
+local function drop_lane(q, tenant, action)
+  local lane = lanes.open(q, tenant, action.rules.level, action.rules.lane)
+  if lane.length > 0 then
+    action.dropped = lane.next - lane.length
+  end
+  lanes.drop(q, tenant, lane)
+  tenant.marks, action.marks = tenant.marks - action.marks, 0
+  standing.settle(q, tenant)
+end
+
 -- Ends an action while jobs of it wait or run. What waits is counted as canceled now: the lane's list goes as a whole,
 -- delayed jobs are dropped when they are due, and the workers that may run others are told.
 function endings.end_early(q, action, state)
   local tenant = tenants.load(q, action.tenant)
   local dropped = action.waiting + action.delayed
-  lanes.drop(q, tenant, lanes.open(q, tenant, action.rules.level, action.rules.lane))
   tenant.waiting, q.waiting = tenant.waiting - action.waiting, q.waiting - action.waiting
   tenant.delayed, q.delayed = tenant.delayed - action.delayed, q.delayed - action.delayed
-  tenant.marks = tenant.marks - action.marks
   queue.count(q, "canceled", dropped)
-  action.canceled, action.waiting, action.delayed, action.marks = action.canceled + dropped, 0, 0, 0
-  standing.settle(q, tenant)
+  action.canceled, action.waiting, action.delayed = action.canceled + dropped, 0, 0
+  drop_lane(q, tenant, action)
   if action.running > 0 then
     waking.tell_holders(q, "cancel-action:" .. action.rules.lane .. ":" .. action.tenant)
+  end
+  if action.state == "AGGREGATING" then
+    duties.drop(q, duties.name("aggregate", action))
   end
   actions.transition(q, action, state)
 end
@@ -48,6 +60,10 @@ end
 
 -- Without an aggregate of its own, the counts and statistics that the transitions have kept are the aggregate.
 local function complete(q, action)
+  if action.marks > 0 then
+    -- Only cancelled jobs stand in the lane, and nobody would know them when the action is forgotten.
+    drop_lane(q, tenants.load(q, action.tenant), action)
+  end
   actions.transition(q, action, "AGGREGATING")
   if action.rules.aggregates then
     duties.add(q, duties.name("aggregate", action), q.now)

@@ -18,7 +18,7 @@ function events.save(q)
   for _, event in ipairs(q.events) do
     redis.call("XADD", q.keys.events, "MAXLEN", "~", most, "*", "type", event.kind, unpack(event.fields))
   end
-  local oldest = string.format("%d", math.floor((q.now - q.settings.keep_events) / 1000))
+  local oldest = string.format("%d", math.max(0, math.floor((q.now - q.settings.keep_events) / 1000)))
   redis.call("XTRIM", q.keys.events, "MINID", "~", oldest, "LIMIT", TRIMMED_AT_ONCE)
 end
 

@@ -6,15 +6,14 @@ local finding = {}
 -- Leases looked through for a running job: there are about as many as there are claims in flight.
 local LEASES = 2000
 
-local function in_list(q, level, lane, sequence, tenant, job)
+local function in_list(q, level, lane, sequence, tenant, job, action)
   -- A leading zero: a job submitted with a delay, which never stands in the list.
   if string.byte(sequence) == 48 then
     return nil
   end
   local next_sequence
   if places.action_of(lane) then
-    local actions = require "actions"
-    next_sequence = actions.of_lane(q, tenant, lane).next
+    next_sequence = action.next
   elseif lane == "default" then
     local packed = redis.call("HGET", q.keys.prefix .. "tenant:" .. tenant, level)
     next_sequence = packed and select(2, cmsgpack.unpack(packed))
@@ -46,13 +45,26 @@ local function claimed(q, job)
   end
 end
 
--- What still stands aside of an action that has ended will be dropped when it is due.
-local function is_dropped(q, found)
+-- The job's action and whether a mark says that it was cancelled while it waited; nil for a job of no action.
+local function of_action(q, found)
   if not places.action_of(found.lane) then
-    return false
+    return nil
   end
   local actions = require "actions"
-  return actions.is_over(actions.of_lane(q, found.tenant, found.lane))
+  local action = actions.of_lane(q, found.tenant, found.lane)
+  return action, actions.is_marked(q, action, found.sequence)
+end
+
+-- An action that ended early took with it what still stood aside, to be dropped when it is due, and the rest of its
+-- list.
+local function is_dropped(action, found)
+  local actions = require "actions"
+  if found.text then
+    return actions.is_over(action)
+  end
+  local is_listed = string.byte(found.sequence) ~= 48
+  return is_listed and not action.is_gone and action.dropped > 0 and tonumber(found.sequence) >= action.dropped
+    and tonumber(found.sequence) < action.next
 end
 
 -- { state, text, … }: state is waiting, delayed, running, failed, canceled or succeeded; nil for a job never seen, or
@@ -63,9 +75,10 @@ function finding.find(q, job, is_known)
     return nil
   end
   local found = { job = job, level = level, lane = lane, sequence = sequence, tenant = tenant }
-  local mark = redis.call("ZSCORE", q.keys.canceled, job)
+  local action, is_marked = of_action(q, found)
+  local mark = is_marked or redis.call("ZSCORE", q.keys.canceled, job)
   found.text = redis.call("HGET", q.keys.aside, job) or nil
-  if found.text and is_dropped(q, found) then
+  if action and is_dropped(action, found) then
     found.state = "canceled"
     return found
   end
@@ -75,7 +88,7 @@ function finding.find(q, job, is_known)
     return found
   end
   local was_numbered
-  found.text, was_numbered = in_list(q, level, lane, sequence, tenant, job)
+  found.text, was_numbered = in_list(q, level, lane, sequence, tenant, job, action)
   if found.text then
     found.state = mark and "canceled" or "waiting"
     return found

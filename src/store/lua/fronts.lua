@@ -71,16 +71,30 @@ function fronts.release(q, tenant, lane, job)
   end
 end
 
--- A job cancelled while it waited is dropped when a claim meets it.
-function fronts.is_marked(q, tenant, lane, job)
-  if tenant.marks == 0 or not redis.call("ZSCORE", q.keys.canceled, job) then
+local function is_marked_in_action(q, tenant, action, job)
+  local actions = require "actions"
+  local places = require "places"
+  local _, _, sequence = places.parse(job)
+  if not actions.is_marked(q, action, sequence) then
     return false
   end
   tenant.marks = tenant.marks - 1
-  if lane.action then
-    local actions = require "actions"
-    actions.unmark(lane.action)
+  actions.unmark(action)
+  return true
+end
+
+-- A job cancelled while it waited is dropped when a claim meets it.
+function fronts.is_marked(q, tenant, lane, job)
+  if tenant.marks == 0 then
+    return false
   end
+  if lane.action then
+    return is_marked_in_action(q, tenant, lane.action, job)
+  end
+  if not redis.call("ZSCORE", q.keys.canceled, job) then
+    return false
+  end
+  tenant.marks = tenant.marks - 1
   note(q, "dropped", job)
   return true
 end
@@ -142,6 +156,10 @@ function fronts.drop(q, lane)
   local front = lane.front
   for _, due in ipairs(front.due) do
     note(q, "unset_aside", due.job)
+    note(q, "dropped", due.job)
+  end
+  for _, back in ipairs(front.returned) do
+    note(q, "dropped", back.job)
   end
   if front.length > front.taken then
     local duties = require "duties"

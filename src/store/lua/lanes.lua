@@ -186,9 +186,9 @@ function lanes.take(q, tenant, level, count, taken)
 end
 
 -- All that waits in the lane goes. The list is unlinked: a million jobs are freed in the background. A lane that waits
--- for its turn is found empty when it comes.
+-- for its turn is found empty when it comes. A job that an ordered lane waits for gives way to none.
 function lanes.drop(q, tenant, lane)
-  lane.is_dropped, lane.taken = true, lane.length
+  lane.is_dropped, lane.taken, lane.busy = true, lane.length, nil
   if lane.front then
     local fronts = require "fronts"
     fronts.drop(q, lane)

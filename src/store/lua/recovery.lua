@@ -64,6 +64,7 @@ function recovery.fall_due(q, jobs)
     if action and actions.is_over(action) then
       -- It was counted as canceled when its action ended.
       q.unset_aside[#q.unset_aside + 1] = job
+      q.dropped[#q.dropped + 1] = job
     else
       local tenant = tenants.load(q, name)
       tenant.delayed, tenant.waiting = tenant.delayed - 1, tenant.waiting + 1

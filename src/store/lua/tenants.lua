@@ -161,9 +161,18 @@ function tenants.set_score(at, score)
 end
 
 -- Nothing waits, and nothing is to come: the tenant may be forgotten after a while. What still runs is counted apart,
--- and comes back to a tenant that is made anew if need be.
+-- and comes back to a tenant that is made anew if need be. A lane that was dropped with its action is one that the
+-- tenant still stands in line for, until a claim finds it empty.
 local function is_idle(tenant)
-  return tenant.waiting == 0 and tenant.delayed == 0 and tenant.marks == 0
+  if tenant.waiting ~= 0 or tenant.delayed ~= 0 or tenant.marks ~= 0 then
+    return false
+  end
+  for _, level in pairs(tenant.at) do
+    if level.lanes > 0 then
+      return false
+    end
+  end
+  return true
 end
 
 local function has_settings(tenant)

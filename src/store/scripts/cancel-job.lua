@@ -80,7 +80,7 @@ if found.state == "running" then
 end
 local action = actions.of_lane(q, found.tenant, found.lane)
 if action then
-  actions.cancel_one(action, found.state)
+  actions.cancel_one(action, found.state, found.sequence)
   endings.judge(q)
   actions.close(q)
 end
@@ -97,7 +97,9 @@ if found.state == "delayed" then
 else
   tenant.waiting, q.waiting = tenant.waiting - 1, q.waiting - 1
   tenant.marks = tenant.marks + 1
-  redis.call("ZADD", canceled_key, time.NEVER, job)
+  if not action then
+    redis.call("ZADD", canceled_key, time.NEVER, job)
+  end
 end
 queue.count(q, "canceled", 1)
 lanes.save(q)

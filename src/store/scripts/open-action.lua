@@ -41,16 +41,10 @@ if not action then
   action = actions.create(q, tenant, name, rules)
   actions.receive(q, action, 0)
   local own_key = q.keys.prefix .. "actions:" .. tenant
-  -- The oldest of the lists, as far as their records are gone; a few at once.
-  local gone, own_gone = actions.forgotten(q, actions_key, FORGOTTEN_AT_ONCE), {}
-  for _, member in ipairs(actions.forgotten(q, own_key, FORGOTTEN_AT_ONCE, tenant)) do
-    own_gone[#own_gone + 1] = member
-  end
-  if #gone > 0 then
-    redis.call("ZREM", actions_key, unpack(gone))
-  end
-  if #own_gone > 0 then
-    redis.call("ZREM", own_key, unpack(own_gone))
+  redis.call("EXISTS", own_key)
+  for _, gone in ipairs(actions.forgotten(q, actions_key, FORGOTTEN_AT_ONCE)) do
+    redis.call("ZREM", actions_key, gone.member)
+    redis.call("ZREM", gone.own_key, gone.name)
   end
   local made = string.format("%d", q.now)
   redis.call("ZADD", actions_key, made, tenant .. ":" .. name)

@@ -37,7 +37,8 @@ end
 local due = string.format("%d", q.now + after)
 local kind, tenant, name = string.match(duty, "^(%l+):([^:]*):?(.*)$")
 local action = outcome == "done" and kind == "aggregate" and actions.load(q, tenant, name)
-if action and action.state == "AGGREGATING" then
+local is_made = action and action.state == "AGGREGATING"
+if is_made then
   actions.transition(q, action, error == "" and "COMPLETED" or "FAILED")
   actions.close(q)
 end
@@ -51,7 +52,7 @@ else
     redis.call("HINCRBY", duty_tries_key, duty, 1)
   end
 end
-if action then
+if is_made then
   redis.call("HSET", action.key, error == "" and "aggregate" or "error", error == "" and aggregate or error)
   actions.save(q)
 end
