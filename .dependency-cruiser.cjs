@@ -6,6 +6,7 @@ const layers = [
   ['limits'],
   ['engine'],
   ['bulk', 'refresh', 'collect'],
+  ['sluice'],
   ['observe'],
   ['http', 'nestjs'],
   ['cli'],
@@ -30,7 +31,7 @@ const layerRules = layers.flatMap((layer, height) =>
       pathNot: folders([
         ...(height === 0 ? layer : [name]),
         ...layers.slice(0, height).flat(),
-        ...(name === 'cli' ? ['index', 'testing/upstream'] : []),
+        ...(name === 'cli' ? ['index', 'testing/upstream', 'testing/go-first'] : []),
       ]),
     },
   })),

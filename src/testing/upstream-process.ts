@@ -4,18 +4,14 @@
  */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { constants, setPriority } from 'node:os'
+import { goFirst } from './go-first.ts'
 import { type UpstreamCall, UpstreamLedger } from './upstream-ledger.ts'
 
 const [limit = 0, windowMs = 0, latencyMs = 0, port = 0] = process.argv.slice(2).map(Number)
 let ledger = new UpstreamLedger({ limit, windowMs })
 
 // One that waits for a processor would stamp calls late and together, and accuse the caller wrongly.
-try {
-  setPriority(constants.priority.PRIORITY_HIGHEST)
-} catch {
-  // Without the right to, it shares the machine like anyone.
-}
+goFirst()
 
 const now = () => Number(process.hrtime.bigint()) / 1e6
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { goFirst } from '../support/go-first.ts'
+import { goFirst } from '../../src/testing/go-first.ts'
 import type { Upstream } from '../support/upstream.ts'
 import { Scenario, type Worker } from './scenario.ts'
 

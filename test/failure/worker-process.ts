@@ -3,7 +3,7 @@
  * JSON in the first argument.
  */
 import { type ClaimedJob, isSluiceError, PermanentError, type QueueOptions, Sluice } from '../../src/index.ts'
-import { goFirst } from '../support/go-first.ts'
+import { goFirst } from '../../src/testing/go-first.ts'
 import { type HandlerResult, HistoryRecorder } from '../support/history.ts'
 import { UpstreamClient } from '../support/upstream.ts'
 

@@ -3,8 +3,8 @@
  * the time the call asks for. Run by `Upstream.start`; ends with the process that started it.
  */
 import { createServer, type Socket } from 'node:net'
+import { goFirst } from '../../src/testing/go-first.ts'
 import { busiestWindow, mostAtOnce, usedShare } from './arrivals.ts'
-import { goFirst } from './go-first.ts'
 import type { Arrival, UpstreamQuestion, UpstreamReport } from './upstream.ts'
 
 const arrivals: Arrival[] = []
