@@ -3,9 +3,9 @@ import { PermanentError, ThrottledError } from '../errors.ts'
 import { discard, resultOfReturn, resultOfThrow, throttled } from './outcome.ts'
 
 it.each([undefined, null, 0, 'text', {}, [], { reason: 'x' }, Symbol('x')])(
-  'takes the return of %o as success',
+  'takes the return of %o as success, and keeps it',
   (value) => {
-    expect(resultOfReturn(value)).toEqual({ kind: 'succeeded' })
+    expect(resultOfReturn(value)).toEqual({ kind: 'succeeded', value })
   },
 )
 

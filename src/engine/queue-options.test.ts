@@ -22,6 +22,11 @@ it('fills in every default', () => {
     whenFull: 'wait',
     keepIdsMs: 172_800_000,
     keepDeadLettersMs: 604_800_000,
+    keepActionsMs: 604_800_000,
+    keepResultsMs: 86_400_000,
+    maxResultBytes: 65_536,
+    keepEventsMs: 86_400_000,
+    maxEvents: 10_000,
   })
 })
 

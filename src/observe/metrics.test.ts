@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { listedNames } from '../../test/docs/markdown.ts'
-import { Sluice, storeOf } from '../engine/sluice.ts'
+import { Sluice, storeOf } from '../sluice.ts'
 import { startRedis, type TestRedis } from '../testing/redis-server.ts'
 import { Metrics } from './metrics.ts'
 

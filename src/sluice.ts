@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { callback, checkOptions, optional, text } from '../assert.ts'
-import { systemClock } from '../clock.ts'
-import { ClosedError } from '../errors.ts'
-import { fromToken } from '../store/names.ts'
-import { openRedis, type Redis, type RedisOptions, redisRules } from '../store/redis.ts'
-import type { Action } from './actions/action.ts'
-import { type Log, logToStderr } from './log.ts'
-import { Queue } from './queue.ts'
-import { type QueueOptions, queueNameRule } from './queue-options.ts'
-import { Waker } from './waker.ts'
+import { callback, checkOptions, group, optional, text } from './assert.ts'
+import { type WebhookOptions, WebhookTeller } from './bulk/webhooks.ts'
+import { systemClock } from './clock.ts'
+import type { Action } from './engine/actions/action.ts'
+import { type Log, logToStderr } from './engine/log.ts'
+import { Queue } from './engine/queue.ts'
+import { type QueueOptions, queueNameRule } from './engine/queue-options.ts'
+import { Waker } from './engine/waker.ts'
+import { ClosedError } from './errors.ts'
+import { fromToken } from './store/names.ts'
+import { openRedis, type Redis, type RedisOptions, redisRules } from './store/redis.ts'
 
 export interface SluiceOptions extends RedisOptions {
   /**
@@ -21,6 +22,8 @@ export interface SluiceOptions extends RedisOptions {
    * @default one line on standard error
    */
   log?: Log
+  /** Where webhooks of actions may be. */
+  webhooks?: WebhookOptions
 }
 
 const sluiceRules = {
@@ -31,6 +34,8 @@ const sluiceRules = {
     default: 'sluice',
   }),
   log: optional(callback<Log>()),
+  // Checked by whoever makes calls with it.
+  webhooks: group({ allowPrivate: (value: unknown) => value as readonly string[] | undefined }),
 }
 
 /** Where a Sluice keeps what it keeps. */
@@ -48,6 +53,7 @@ export class Sluice {
   readonly #waker: Waker
   readonly #prefix: string
   readonly #log: Log
+  readonly #webhooks: WebhookTeller
   readonly #queues = new Map<string, Queue>()
   #isClosed = false
 
@@ -56,9 +62,10 @@ export class Sluice {
   }
 
   constructor(options: SluiceOptions) {
-    const { prefix, log, ...redis } = checkOptions('Sluice', options, sluiceRules)
+    const { prefix, log, webhooks, ...redis } = checkOptions('Sluice', options, sluiceRules)
     this.#prefix = prefix
     this.#log = log ?? logToStderr
+    this.#webhooks = new WebhookTeller(webhooks.allowPrivate ? { allowPrivate: webhooks.allowPrivate } : {})
     this.#redis = openRedis(redis as RedisOptions)
     this.#waker = new Waker(this.#redis)
   }
@@ -78,7 +85,7 @@ export class Sluice {
       waker: this.#waker,
       clock: systemClock,
       log: this.#log,
-      tellWebhook: undefined,
+      tellWebhook: this.#webhooks.tell,
       // Unique per process and queue, and not guessable from a pid that comes again.
       client: `${process.pid.toString(36)}-${randomBytes(6).toString('hex')}`,
     })
@@ -111,6 +118,7 @@ export class Sluice {
     if (this.#isClosed) return
     this.#isClosed = true
     await Promise.all([...this.#queues.values()].map((queue) => queue.close()))
+    this.#webhooks.close()
     await this.#waker.close()
     await this.#redis.close()
   }

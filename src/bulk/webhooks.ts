@@ -1,0 +1,76 @@
+import { Webhook as Signer } from 'standardwebhooks'
+import type { Webhook } from '../engine/actions/action-input.ts'
+import type { ActionSummary } from '../engine/actions/action-view.ts'
+import type { TellWebhook } from '../engine/actions/duties.ts'
+import { type HttpRequestHandler, httpRequest } from './http-request/http-request.ts'
+import type { HttpRequestPayload } from './http-request/payload.ts'
+
+/** Options for telling webhooks. */
+export interface WebhookOptions {
+  /**
+   * Addresses and ranges that webhooks may be at although they are private, loopback or in another way not public.
+   * @default none
+   */
+  allowPrivate?: readonly string[]
+}
+
+const TIMEOUT_MS = 15_000
+// Receivers may refuse what is larger than 20 kB; an aggregate that would not fit is left out and said so.
+const LARGEST_AGGREGATE = 12_000
+
+/**
+ * Tells of an action's end by the conventions of Standard Webhooks: signed, with an id that stays the same when it is told
+ * again. Whoever submits actions chooses the address, so that it is held to public ones like any other call.
+ */
+export class WebhookTeller {
+  readonly #send: HttpRequestHandler
+
+  constructor(options: WebhookOptions = {}) {
+    this.#send = httpRequest({
+      allowHosts: ['*:*'],
+      allowPrivate: options.allowPrivate ?? [],
+      timeoutMs: TIMEOUT_MS,
+      maxRedirects: 0,
+      maxResponseBytes: 1_024,
+      userAgent: 'sluice-webhooks',
+    })
+  }
+
+  /** Rejects when nobody answered with 2xx. */
+  readonly tell: TellWebhook = async ({ url, secret }, id, summary) => {
+    const now = new Date()
+    const body = JSON.stringify({
+      type: `action.${summary.state.toLowerCase()}`,
+      timestamp: now.toISOString(),
+      data: bounded(summary),
+    })
+    const headers = {
+      'content-type': 'application/json',
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
+      'webhook-signature': signatureOf({ url, secret }, id, now, body),
+    }
+    const payload: HttpRequestPayload = { method: 'POST', url, headers, body, expect: ['2xx'] }
+    const { signal } = new AbortController()
+    const answer = await this.#send({ payload }, { signal, fence: '', admit: () => Promise.resolve() })
+    if (!('status' in answer)) throw new Error(`the webhook ${new URL(url).host} refused: ${reasonOf(answer)}`)
+  }
+
+  close(): void {
+    this.#send.close()
+  }
+}
+
+function signatureOf({ secret }: Webhook, id: string, at: Date, body: string): string {
+  return new Signer(secret).sign(id, at, body)
+}
+
+function bounded(summary: ActionSummary): object {
+  const { aggregate, ...rest } = summary
+  const size = aggregate === undefined ? 0 : JSON.stringify(aggregate).length
+  return size > LARGEST_AGGREGATE ? { ...rest, aggregateLeftOut: size } : summary
+}
+
+function reasonOf(outcome: object): string {
+  return 'reason' in outcome ? String(outcome.reason) : 'it pushed back'
+}
