@@ -2,23 +2,16 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { checkOptions, integer, oneOf, optional, type Rule, record, text } from '../assert.ts'
+import { checkOptions, integer, optional, type Rule, record, text } from '../assert.ts'
 import { CliError } from './cli-error.ts'
-import type { ServedQueue, ServerKey, SluiceConfig } from './define-config.ts'
+import type { ServedQueue, SluiceConfig } from './define-config.ts'
 
 const fileNames = ['sluice.config.ts', 'sluice.config.mjs', 'sluice.config.js']
 
 const asGiven: Rule<unknown> = (value) => value
 
-const keyRules = {
-  hash: text(),
-  role: oneOf(['admin', 'operator', 'viewer', 'tenant']),
-  tenant: optional(text()),
-  name: optional(text()),
-}
-
 const configRules = {
-  // Those of the library are checked by it, where they are used.
+  // Those of the library and the server are checked by them, where they are used.
   redis: asGiven as Rule<SluiceConfig['redis']>,
   commandTimeoutMs: asGiven as Rule<number | undefined>,
   allowEviction: asGiven as Rule<boolean | undefined>,
@@ -27,7 +20,7 @@ const configRules = {
   prefix: asGiven as Rule<string | undefined>,
   host: optional(text()),
   port: optional(integer({ min: 0, max: 65_535 })),
-  keys: keyList,
+  keys: asGiven as Rule<SluiceConfig['keys']>,
   queues: record((value, path, report) => {
     if (typeof value !== 'object' || value === null) report(path, 'must be an object of options')
     return value as ServedQueue
@@ -95,20 +88,4 @@ async function importWithTsx(path: string, url: string): Promise<unknown> {
   } catch (error) {
     throw new CliError('usage', `${path} could not be loaded: ${(error as Error).message}`, { cause: error })
   }
-}
-
-function keyList(value: unknown, path: string, report: (path: string, problem: string) => void): ServerKey[] {
-  if (value === undefined) return []
-  if (!Array.isArray(value)) {
-    report(path, 'must be an array; "sluice keys create" prints its entries')
-    return []
-  }
-  return value.map((each: unknown, index) => {
-    try {
-      return checkOptions(`${path}[${index}]`, each, keyRules) as ServerKey
-    } catch (error) {
-      report(`${path}[${index}]`, (error as Error).message)
-      return each as ServerKey
-    }
-  })
 }

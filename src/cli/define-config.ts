@@ -1,6 +1,7 @@
 import type { HttpRequestOptions } from '../bulk/http-request/options.ts'
 import type { Handler } from '../engine/job-run.ts'
 import type { QueueOptions } from '../engine/queue-options.ts'
+import type { ApiKey } from '../http/api-keys.ts'
 import type { RedisOptions } from '../store/redis-options.ts'
 
 /** A queue as `sluice serve` and `sluice worker` have it. */
@@ -13,16 +14,6 @@ export interface ServedQueue extends QueueOptions {
   processors?: Readonly<Record<string, Handler>>
 }
 
-/** A key that the server accepts; `sluice keys create` makes them. Only the hash is kept. */
-export interface ServerKey {
-  hash: string
-  role: 'admin' | 'operator' | 'viewer' | 'tenant'
-  /** The one tenant that a key of role `tenant` is for. */
-  tenant?: string
-  /** Shown in the audit log. */
-  name?: string
-}
-
 /** What `sluice.config.ts` exports. Everything has a default: without a file there is an embedded store. */
 export interface SluiceConfig extends Partial<RedisOptions> {
   /** Starts every key in Redis. @default 'sluice' */
@@ -31,7 +22,8 @@ export interface SluiceConfig extends Partial<RedisOptions> {
   host?: string
   /** @default 7717 */
   port?: number
-  keys?: readonly ServerKey[]
+  /** Who may use the API; `sluice keys create` makes the entries. */
+  keys?: readonly ApiKey[]
   queues?: Readonly<Record<string, ServedQueue>>
 }
 

@@ -33,6 +33,14 @@ export class Interruption {
     return interruption
   }
 
+  /** Resolves with the first signal. */
+  asked(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.signal.aborted) resolve()
+      else this.signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+  }
+
   /** Signals end the process again as they do by themselves. */
   ignore(): void {
     for (const remove of this.#listeners) remove()

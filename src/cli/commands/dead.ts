@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import type { DeadLetter } from '../../index.ts'
+import type { DeadLetter, JobView } from '../../index.ts'
+import { CliError } from '../cli-error.ts'
 import { newCommand, onCall } from '../command.ts'
 import { wholeNumber } from '../option-values.ts'
 import { table } from '../output.ts'
@@ -17,6 +18,9 @@ export function deadCommand(): Command {
 interface ListOptions extends QueueServerOptions {
   readonly limit: number
   readonly cursor?: string
+  readonly tenant?: string
+  readonly reason?: string
+  readonly type?: string
 }
 
 function list(): Command {
@@ -26,13 +30,14 @@ function list(): Command {
   })
     .option('--limit <letters>', 'at most so many', wholeNumber({ min: 1, max: 500 }), 50)
     .option('--cursor <cursor>', 'go on where an earlier list ended')
+    .option('-t, --tenant <name>', 'only those of this tenant')
+    .option('--reason <reason>', 'only those that are failed, discarded, throttled, stalled or unknown-type')
+    .option('--type <type>', 'only jobs of this type')
   return onCall<ListOptions>(withQueue(command), async ({ output, options }) => {
-    const { queue, limit, cursor } = options
+    const { queue, limit, cursor, tenant, reason, type } = options
+    const query = { limit, cursor, tenant, reason, type }
     const page = await useApi(options, (api) =>
-      api.get<{ letters: DeadLetter[]; total: number; cursor?: string }>(queuePath(queue, 'dead-letters'), {
-        limit,
-        cursor,
-      }),
+      api.get<{ letters: DeadLetter[]; cursor?: string }>(queuePath(queue, 'dead-letters'), query),
     )
     if (output.isJson) for (const letter of page.letters) output.json(letter)
     else if (page.letters.length === 0) output.talk(`Queue "${queue}" has no dead letters.`)
@@ -54,9 +59,10 @@ function show(): Command {
     examples: ['sluice dead show normal:default:17:acme --queue promotions'],
   })
   return onCall<QueueServerOptions>(withQueue(command), async ({ output, options, args }) => {
-    const path = queuePath(options.queue, 'dead-letters', args[0] as string)
-    const letter = await useApi(options, (api) => api.get<DeadLetter>(path))
-    output.data(letter, () => JSON.stringify(letter, undefined, 2))
+    const path = queuePath(options.queue, 'jobs', args[0] as string)
+    const job = await useApi(options, (api) => api.get<JobView>(path))
+    if (job.state !== 'failed') throw new CliError('notFound', `${args[0]} is no dead letter: it is ${job.state}`)
+    output.data(job, () => JSON.stringify(job, undefined, 2))
     return 'ok'
   })
 }

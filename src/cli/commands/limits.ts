@@ -55,7 +55,7 @@ function set(): Command {
     const isLevel = ['high', 'normal', 'low'].includes(name)
     const limits = isLevel ? { levels: { [name]: rate(given) } } : { [name]: rate(given) }
     const answer = await useApi(options, (api) =>
-      api.patch<{ limits: LimitStatus[] }>(queuePath(options.queue, 'limits'), limits),
+      api.patch<{ limits: LimitStatus[] }>(queuePath(options.queue, 'limits'), { change: limits }),
     )
     output.data(answer, () => table(heads, answer.limits.map(rowOf)))
     return 'ok'

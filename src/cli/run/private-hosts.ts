@@ -2,7 +2,14 @@ import { BlockList, isIP } from 'node:net'
 import { CliError } from '../cli-error.ts'
 
 /** What `--allow-private` alone stands for. Not link-local: there, clouds keep credentials. Name it if it is meant. */
-const privateRanges = ['127.0.0.0/8', '::1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'] as const
+export const privateRanges = [
+  '127.0.0.0/8',
+  '::1',
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  'fc00::/7',
+] as const
 
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')

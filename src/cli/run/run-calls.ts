@@ -1,0 +1,156 @@
+import { httpRequest } from '../../bulk/http-request/http-request.ts'
+import { type Action, type ActionSummary, type ActionView, type Queue, Sluice } from '../../index.ts'
+import type { Output } from '../output.ts'
+import { type Progress, ProgressBars } from '../progress-bar.ts'
+import { type CallsFile, readCalls } from './calls-file.ts'
+
+export interface RunSettings {
+  readonly rate: string
+  readonly concurrency: number
+  readonly dataDir: string
+  readonly allowPrivate: readonly string[]
+  readonly timeoutMs: number
+  readonly maxRetries: number
+  /** A file that has been performed is performed once more. */
+  readonly again: boolean
+}
+
+/** All calls of all files are of one tenant: nobody shares a run. */
+const TENANT = 'run'
+const day = 86_400_000
+/** After a kill −9 the calls that were in flight are made again when their lease is over: a short wait at a resume. */
+const LEASE_MS = 5_000
+/** Calls in flight at Ctrl-C are seen to their end if they take no longer than this. */
+const GRACE_MS = 10_000
+/** Within this a run can be resumed, and a finished one is known to be finished. */
+const KEEP_MS = 30 * day
+
+/** How it stands when `performCalls` comes back: ended, or interrupted. */
+export interface RunEnd {
+  readonly action: Action
+  readonly view: ActionView
+  /** Undefined when it was interrupted. */
+  readonly summary: ActionSummary | undefined
+  /** Calls that an earlier start had performed already. */
+  readonly doneBefore: number
+}
+
+/**
+ * Performs the calls of a file under a limit, on a private store in `dataDir`. The work is an action named after the
+ * file: the same file again goes on where it ended, whether by Ctrl-C or kill −9, and what is finished stays finished.
+ */
+export async function performCalls<Result>(
+  file: CallsFile,
+  settings: RunSettings,
+  shell: { output: Output; signal: AbortSignal },
+  use: (end: RunEnd) => Promise<Result>,
+): Promise<Result> {
+  const { concurrency, timeoutMs } = settings
+  const handler = httpRequest({
+    allowHosts: [...file.hosts],
+    allowPrivate: settings.allowPrivate,
+    timeoutMs,
+    maxConnections: concurrency,
+  })
+  const sluice = new Sluice({ redis: 'embedded', dataDir: settings.dataDir })
+  try {
+    const queue = openQueue(sluice, file, settings)
+    const action = await findAction(queue, file, settings)
+    const before = await action.view()
+    queue.process('http.request', handler, { concurrency })
+    if (before?.isSealed !== true) await submitCalls(queue, action, file, shell)
+    const end = await follow(queue, action, file, shell)
+    return await use({ ...end, doneBefore: doneOf(before) })
+  } finally {
+    await sluice.close()
+    handler.close()
+  }
+}
+
+/** A queue for each file: the rate of one run is no matter of another's. */
+function openQueue(sluice: Sluice, { digest }: CallsFile, { rate, timeoutMs, maxRetries }: RunSettings): Queue {
+  return sluice.queue(`run-${digest}`, {
+    limits: { queue: rate },
+    maxRetries,
+    // The processor's own time-out says more: it comes first. Waiting for a permit may take as long as it takes.
+    jobTimeoutMs: Math.min(day, timeoutMs + 3_600_000),
+    leaseMs: LEASE_MS,
+    shutdownGraceMs: GRACE_MS,
+    keepIdsMs: KEEP_MS,
+    keepDeadLettersMs: KEEP_MS,
+    keepActionsMs: KEEP_MS,
+  })
+}
+
+/** The last action of the file: `1`, or `2` when it was asked for once more, and so on. */
+async function findAction(queue: Queue, { digest }: CallsFile, { again }: RunSettings): Promise<Action> {
+  for (let round = 1; ; round++) {
+    const action = queue.action(`${digest}-${round}`, { tenant: TENANT })
+    const next = queue.action(`${digest}-${round + 1}`, { tenant: TENANT })
+    if ((await next.view()) !== undefined) continue
+    return again && isEnded(await action.view()) ? next : action
+  }
+}
+
+function isEnded(view: ActionView | undefined): boolean {
+  return view?.endedAt !== undefined
+}
+
+function doneOf(view: ActionView | undefined): number {
+  return view === undefined ? 0 : view.counts.succeeded + view.counts.failed
+}
+
+async function submitCalls(
+  queue: Queue,
+  { name }: Action,
+  file: CallsFile,
+  { output, signal }: { output: Output; signal: AbortSignal },
+): Promise<void> {
+  const bars = new ProgressBars(output)
+  let read = 0
+  async function* jobs() {
+    for await (const call of readCalls(file.path)) {
+      if (signal.aborted) return
+      read += 1
+      bars.update([{ label: 'reading', done: read, total: file.count }])
+      yield call
+    }
+  }
+  // Not sealed when it was interrupted: the rest of the file has to come.
+  const action = await queue.submit({
+    action: name,
+    tenant: TENANT,
+    type: 'http.request',
+    jobs: jobs(),
+    from: 'accepted',
+    keepResults: true,
+    seal: false,
+  })
+  if (!signal.aborted) await action.seal()
+  bars.clear()
+}
+
+/** Until it ends; or, when that is asked for, until the calls in flight have. */
+async function follow(
+  queue: Queue,
+  action: Action,
+  file: CallsFile,
+  { output, signal }: { output: Output; signal: AbortSignal },
+): Promise<Omit<RunEnd, 'doneBefore'>> {
+  const bars = new ProgressBars(output)
+  const show = (progress: Pick<Progress, 'done' | 'failed' | 'perSecond' | 'etaMs'>) => [
+    { label: 'calls', total: file.count, ...progress },
+  ]
+  try {
+    for await (const { done, failed, perSecond, etaMs } of action.progress({ signal })) {
+      bars.update(show({ done, failed, perSecond, etaMs }))
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+  if (signal.aborted) await queue.close()
+  const summary = signal.aborted ? undefined : await action.finished()
+  const view = (await action.view()) as ActionView
+  bars.end(show({ done: doneOf(view), failed: view.counts.failed }))
+  return { action, view, summary }
+}

@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ActionProgress } from '../index.ts'
+import type { ApiClient } from './api-client.ts'
+import { CliError } from './cli-error.ts'
+import { sayDuration } from './duration.ts'
+import type { ExitName } from './exit-codes.ts'
+import type { Interruption } from './interruption.ts'
+import type { Output } from './output.ts'
+import { type Progress, ProgressBars } from './progress-bar.ts'
+import { actionPath } from './server-options.ts'
+
+/** A server that restarts is back within this; longer, and it is gone. */
+const RECONNECT_TIMES = 30
+const RECONNECT_EVERY_MS = 1_000
+
+const endStates: readonly string[] = ['COMPLETED', 'FAILED', 'CANCELED']
+
+export interface WatchOptions {
+  readonly output: Output
+  readonly interruption: Interruption
+  /** Undefined: for as long as it takes. */
+  readonly timeoutMs: number | undefined
+  readonly onProgress?: (progress: ActionProgress) => void
+}
+
+/** Shows an action until it ends, over restarts of the server; answers how the command ends. */
+export async function watchAction(api: ApiClient, id: string, options: WatchOptions): Promise<ExitName> {
+  const { output, interruption, timeoutMs } = options
+  const bars = new ProgressBars(output)
+  const timer = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)
+  const signal = timer === undefined ? interruption.signal : AbortSignal.any([interruption.signal, timer])
+  try {
+    const last = await followToEnd(api, id, signal, (progress) => {
+      options.onProgress?.(progress)
+      bars.update([rowOf(id, progress)])
+    })
+    bars.end([rowOf(id, last)])
+    return exitOfEnd(last)
+  } catch (error) {
+    if (interruption.exit !== undefined) {
+      output.talk('Not watching any more; the action goes on.')
+      return interruption.exit
+    }
+    if (timer?.aborted) {
+      throw new CliError('waitedTooLong', `${id} did not end within ${sayDuration(timeoutMs ?? 0)}; it goes on`)
+    }
+    throw error
+  }
+}
+
+async function followToEnd(
+  api: ApiClient,
+  id: string,
+  signal: AbortSignal,
+  onProgress: (progress: ActionProgress) => void,
+): Promise<ActionProgress> {
+  for (let failures = 0; ; ) {
+    try {
+      for await (const { data } of api.events(actionPath(id, 'events'), signal)) {
+        const progress = data as ActionProgress
+        failures = 0
+        onProgress(progress)
+        if (endStates.includes(progress.state)) return progress
+      }
+    } catch (error) {
+      const canComeBack = error instanceof CliError ? error.exit === 'unreachable' : !signal.aborted
+      failures += 1
+      if (!canComeBack || failures > RECONNECT_TIMES) throw error
+    }
+    await sleep(RECONNECT_EVERY_MS, undefined, { signal })
+  }
+}
+
+function rowOf(id: string, progress: ActionProgress): Progress {
+  const { done, total, failed, perSecond, etaMs, state, isSealed } = progress
+  return { label: id, done, total: isSealed ? total : undefined, failed, perSecond, etaMs, note: state }
+}
+
+export function exitOfEnd({ state, failed }: Pick<ActionProgress, 'state' | 'failed'>): ExitName {
+  if (state === 'CANCELED') return 'canceled'
+  return state === 'FAILED' || failed > 0 ? 'failedJobs' : 'ok'
+}

@@ -1,0 +1,169 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { stopEmbeddedServer } from '../../src/store/embedded.ts'
+import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { CliProcess, sluice } from './cli-process.ts'
+
+let upstream: Upstream
+
+beforeAll(async () => {
+  upstream = await startUpstream({ limit: 500, latencyMs: 20 })
+})
+afterAll(() => upstream.stop())
+beforeEach(() => upstream.forget())
+
+/** A folder with a file of calls; the server that `sluice run` starts in it is stopped at the end. */
+function folderWith(calls: readonly (object | string)[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-run-'))
+  writeFileSync(
+    join(folder, 'calls.ndjson'),
+    calls.map((call) => `${typeof call === 'string' ? call : JSON.stringify(call)}\n`).join(''),
+  )
+  onTestFinished(async () => {
+    await stopEmbeddedServer({ dataDir: join(folder, '.sluice') })
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return folder
+}
+
+function callsTo(count: number): object[] {
+  return Array.from({ length: count }, (_, index) => ({
+    method: 'POST',
+    url: `${upstream.url}/${index + 1}`,
+    body: {},
+  }))
+}
+
+function linesOf(path: string): Record<string, unknown>[] {
+  return readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+describe('sluice run', () => {
+  it('performs 5,000 calls at 500/s in 10.0 to 11.2 s, and none is refused', async () => {
+    const folder = folderWith(callsTo(5_000))
+
+    const end = await sluice(['run', 'calls.ndjson', '--rate', '500/s', '--concurrency', '50', '--json'], {
+      cwd: folder,
+    })
+
+    const calls = await upstream.calls()
+    const seconds = ((calls.at(-1)?.answeredAt ?? 0) - (calls[0]?.at ?? 0)) / 1_000
+    expect(end).toMatchObject({ code: 0 })
+    expect(JSON.parse(end.stdout)).toMatchObject({ state: 'COMPLETED', calls: 5_000, succeeded: 5_000, failed: 0 })
+    expect(await upstream.report()).toMatchObject({ calls: 5_000, violations: 0 })
+    expect(seconds).toBeGreaterThan(10)
+    expect(seconds).toBeLessThan(11.2)
+  })
+
+  it('goes on after Ctrl-C with what was left, and performs nothing twice', async () => {
+    const folder = folderWith(callsTo(1_500))
+    const args = ['run', 'calls.ndjson', '--rate', '500/s', '--out', 'results.ndjson', '--json']
+
+    const first = new CliProcess(args, { cwd: folder })
+    await first.said(/calls: \d+\/1,500/)
+    first.signal('SIGINT')
+    const interrupted = await first.ended()
+    const seenBefore = (await upstream.report()).calls
+    const second = await sluice(args, { cwd: folder })
+
+    expect(interrupted.code).toBe(130)
+    expect(interrupted.stderr).toContain('the same command goes on with the rest')
+    expect(seenBefore).toBeGreaterThan(0)
+    expect(seenBefore).toBeLessThan(1_500)
+    expect(second.code).toBe(0)
+    expect(JSON.parse(second.stdout)).toMatchObject({ succeeded: 1_500, failed: 0, doneBefore: seenBefore })
+    const paths = (await upstream.calls()).map(({ path }) => path)
+    expect(paths).toHaveLength(1_500)
+    expect(new Set(paths).size).toBe(1_500)
+    expect(linesOf(join(folder, 'results.ndjson')).map(({ id }) => id)).toEqual(
+      Array.from({ length: 1_500 }, (_, index) => String(index + 1)),
+    )
+  })
+
+  it('goes on after kill −9, and repeats no more than was in flight', async () => {
+    const folder = folderWith(callsTo(1_000))
+    const args = ['run', 'calls.ndjson', '--rate', '500/s', '--concurrency', '10', '--json']
+
+    const first = new CliProcess(args, { cwd: folder })
+    await first.said(/calls: [1-9]\d*\/1,000/)
+    first.signal('SIGKILL')
+    await first.ended()
+    const second = await sluice(args, { cwd: folder })
+
+    expect(second.code).toBe(0)
+    expect(JSON.parse(second.stdout)).toMatchObject({ succeeded: 1_000, failed: 0 })
+    const paths = (await upstream.calls()).map(({ path }) => path)
+    expect(new Set(paths).size).toBe(1_000)
+    expect(paths.length - 1_000).toBeLessThanOrEqual(10)
+  })
+
+  it('does not perform a file again that it has performed, unless told to', async () => {
+    const folder = folderWith(callsTo(20))
+    const args = ['run', 'calls.ndjson', '--rate', '500/s']
+
+    const first = await sluice(args, { cwd: folder })
+    const second = await sluice(args, { cwd: folder })
+    const callsAfterSecond = (await upstream.report()).calls
+    const again = await sluice([...args, '--again'], { cwd: folder })
+
+    expect([first.code, second.code, again.code]).toEqual([0, 0, 0])
+    expect(second.stderr).toContain('not performed again: see --again')
+    expect(callsAfterSecond).toBe(20)
+    expect((await upstream.report()).calls).toBe(40)
+    expect(linesOf(join(folder, 'calls.results.ndjson'))).toHaveLength(20)
+  })
+
+  it('ends with 5 when calls failed, and says why; the others have their results', async () => {
+    const gone = { id: 'wrong', url: `${upstream.url}/fine`, expect: [201] }
+    const folder = folderWith([{ id: 'right', url: `${upstream.url}/right` }, gone])
+
+    const end = await sluice(['run', 'calls.ndjson', '--rate', '100/s', '--retries', '0', '--json'], { cwd: folder })
+
+    expect(end.code).toBe(5)
+    expect(JSON.parse(end.stdout)).toMatchObject({ succeeded: 1, failed: 1 })
+    expect(end.stderr).toMatch(/1 × .*200.*\(call wrong, for one\)/)
+    expect(linesOf(join(folder, 'calls.results.ndjson'))).toMatchObject([
+      { id: 'right', state: 'succeeded', result: { status: 200, body: { ok: true } } },
+      { id: 'wrong', state: 'failed', error: { message: expect.any(String) } },
+    ])
+  })
+
+  it.each([
+    { what: 'is not JSON', lines: ['{"url":'], says: /calls\.ndjson:1: is not JSON/ },
+    { what: 'has no url', lines: ['{"method":"GET"}'], says: /calls\.ndjson:1: .*url is required/ },
+    {
+      what: 'has an unknown field',
+      lines: ['{"url":"http://a.example","methd":"GET"}'],
+      says: /did you mean "method"/,
+    },
+    {
+      what: 'has an id twice',
+      lines: ['{"id":"a","url":"http://a.example"}', '{"id":"a","url":"http://b.example"}'],
+      says: /calls\.ndjson:2: has the id "a" of an earlier line/,
+    },
+    { what: 'calls a private address', lines: ['{"url":"http://10.0.0.7/"}'], says: /10\.0\.0\.7; .*--allow-private/ },
+  ])('refuses a file that $what, with 2 and one line, before the first call', async ({ lines, says }) => {
+    const folder = folderWith(lines)
+
+    const end = await sluice(['run', 'calls.ndjson', '--rate', '10/s'], { cwd: folder })
+
+    expect(end).toMatchObject({ code: 2, stdout: '' })
+    expect(end.stderr).toMatch(says)
+    expect(end.stderr.trim().split('\n')).toHaveLength(1)
+  })
+
+  it('refuses a rate that is none, and a file that is not there', async () => {
+    const folder = folderWith([])
+
+    const rate = await sluice(['run', 'calls.ndjson', '--rate', 'fast'], { cwd: folder })
+    const file = await sluice(['run', 'nowhere.ndjson', '--rate', '1/s'], { cwd: folder })
+
+    expect(rate).toMatchObject({ code: 2, stderr: expect.stringContaining("must be a rate such as '500/s'") })
+    expect(file).toMatchObject({ code: 2, stderr: 'sluice: nowhere.ndjson: there is no such file\n' })
+  })
+})
