@@ -25,6 +25,7 @@ it('puts values and limits in the place of the declared ones', async () => {
   )
 
   expect(changes).toEqual({
+    events: ['type limits.changed'],
     queue: {
       settings:
         '{"alpha":0,"has_limits":true,"keep_actions":604800000000,"keep_dead":604800000000,"keep_events":86400000000,"keep_ids":172800000000,"keep_results":86400000000,"limits":{"high":{},"low":{},"normal":{},"queue":[{"burst":5,"count":500,"jitter":50000,"kind":"bucket","name":"queue","window":1000000}],"tenant":[{"burst":1,"count":1,"jitter":0,"kind":"bucket","name":"tenant","window":1000000}]},"max_events":10000,"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":7}',
@@ -61,6 +62,7 @@ it('puts what limits had parked on its way back into line, and wakes an idle cli
   const claimed = await store.changesOf(() => store.claim(5))
 
   expect({ ...changed.changes, queue: {}, settings: {} }).toEqual({
+    events: ['type limits.changed'],
     idle: null,
     parked: null,
     queue: {},

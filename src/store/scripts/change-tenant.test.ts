@@ -176,6 +176,7 @@ it('gives a parked tenant limits of its own and looks at it again', async () => 
   const off = await store.changesOf(() => change({ limits: { tenant: { name: 'tenant', kind: 'declared' } } }))
 
   expect(own.changes).toEqual({
+    events: ['type limits.changed tenant a'],
     parked: null,
     queue: {
       own_limits: 'slots',

@@ -774,6 +774,7 @@ describe('finishing', () => {
       delayed: {
         'normal:default:1000000000:a': 1_003_500_000,
       },
+      events: ['type job.failed tenant a job normal:default:1000000000:a reason m'],
       leases: null,
       queue: {
         retried: '1',
@@ -864,6 +865,7 @@ describe('finishing', () => {
       'dead:jobs': {
         'normal:default:1000000000:a': '1002000,discarded|1,0,0,0,discarded,{"name":"E","message":"m"}|rs|SEND|||1',
       },
+      events: ['type job.dead tenant a job normal:default:1000000000:a reason discarded'],
       leases: null,
       queue: {
         failed: '1',
@@ -1059,6 +1061,10 @@ describe('what is due', () => {
       'client:me': {
         '2': '2',
       },
+      events: [
+        'type job.stalled tenant a job normal:default:1000000000:a reason lease',
+        'type job.stalled tenant a job normal:default:1000000001:a reason lease',
+      ],
       'front:normal:default:a': ['normal:default:1000000000:a', 'normal:default:1000000001:a'],
       leases: null,
       queue: {
@@ -1104,6 +1110,10 @@ describe('what is due', () => {
       'dead:jobs': {
         'normal:default:1000000000:a': '1046000,stalled|0,3,0,0,stall,|rs|SEND|||1',
       },
+      events: [
+        'type job.stalled tenant a job normal:default:1000000000:a reason lease',
+        'type job.dead tenant a job normal:default:1000000000:a reason stalled',
+      ],
       leases: null,
       queue: {
         failed: '1',
