@@ -14,7 +14,7 @@ import type { SubmitSummary, Submitter } from '../submitter.ts'
 import type { Waker } from '../waker.ts'
 import { Action, type ActionHost, type AddOptions, type JobResult } from './action.ts'
 import { type ActionInput, checkActionInput } from './action-input.ts'
-import { type ActionView, idOf, toView } from './action-view.ts'
+import { type ActionView, hasEnded, idOf, toView } from './action-view.ts'
 import { ActionWatcher } from './action-watcher.ts'
 
 /** Makes one result of all results of an action. It may run again after a crash; what it returns is stored once. */
@@ -86,9 +86,24 @@ export class Actions implements ActionHost {
       laneToken: opened.lane,
     })
     const skip = checked.from === 'accepted' ? opened.received : 0
-    const summary = await this.#parts.submitter(options).all(checked.jobs, packer, skip)
-    if (checked.seals) await endAction(this.requests, { ...tokens, verb: 'seal' })
+    const summary = await this.#unlessEnded(tokens, this.#parts.submitter(options).all(checked.jobs, packer, skip))
+    if (summary && checked.seals) await endAction(this.requests, { ...tokens, verb: 'seal' })
     return new Action(this, checked.tenant, checked.name, summary)
+  }
+
+  /** An action that ends while its jobs are still being read needs no more of them: undefined then. */
+  async #unlessEnded(
+    { tenant, name }: { tenant: string; name: string },
+    submitted: Promise<SubmitSummary>,
+  ): Promise<SubmitSummary | undefined> {
+    try {
+      return await submitted
+    } catch (error) {
+      if (!(error instanceof ActionClosedError)) throw error
+      const [found] = await readActions(this.requests, [`${tenant}:${name}`])
+      if (!found || !hasEnded(found.state)) throw error
+      return undefined
+    }
   }
 
   async add(action: FoundAction, jobs: ActionInput['jobs'], options: AddOptions): Promise<SubmitSummary> {

@@ -26,6 +26,8 @@ const WEBHOOK_TRIES = 20
 const LONGEST_WAIT_MS = 4 * 3_600_000
 // Another process may have what this one lacks.
 const PASS_ON_MS = 2_000
+// A timer may fire a millisecond early; an instant that is not over yet would be looked at in vain.
+const SLACK_MS = 5
 
 /**
  * What a queue has to do besides jobs: aggregates, webhooks, sealing, freeing. Each is leased like a job, renewed while it
@@ -39,6 +41,7 @@ export class Duties {
   readonly #log: Log
   readonly #tellWebhook: TellWebhook | undefined
   readonly #running = new Set<Promise<void>>()
+  readonly #timers = new Set<() => void>()
   #isClosed = false
 
   constructor(parts: {
@@ -69,6 +72,7 @@ export class Duties {
   /** What is under way ends, or is left to others after its lease. */
   async close(): Promise<void> {
     this.#isClosed = true
+    for (const cancel of this.#timers) cancel()
     await Promise.all(this.#running)
   }
 
@@ -96,6 +100,16 @@ export class Duties {
     const outcome = await this.#outcomeOf(duty)
     timer?.()
     await this.#settle(duty.id, fence, outcome)
+    if (outcome.outcome !== 'done') this.#lookAfter(outcome.afterMs + SLACK_MS)
+  }
+
+  /** Claims look after duties as well, but only when there is something to claim or another instant comes. */
+  #lookAfter(ms: number): void {
+    const cancel = this.#clock.setTimer(() => {
+      this.#timers.delete(cancel)
+      this.look()
+    }, ms)
+    this.#timers.add(cancel)
   }
 
   async #settle(id: string, fence: string, outcome: DutyOutcome): Promise<string | undefined> {
