@@ -74,8 +74,10 @@ export class Submitter {
     this.#isClosed = options.isClosed
   }
 
-  /** Answers a promise when the caller must wait before it adds more. */
+  /** Answers a promise when the caller must wait before it adds more; it rejects when what was sent before has failed. */
   add(job: PackedJob): Promise<void> | undefined {
+    // Also of a slow producer, whose jobs go out by themselves: it must not produce for ever in vain.
+    if (this.#failure) return Promise.reject(this.#failure.error)
     this.#put(job)
     this.#jobs += 1
     this.#bytes += job.record.length
