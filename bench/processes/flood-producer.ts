@@ -1,11 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { meterScripts } from '../script-cpu.ts'
 import { sluiceSide } from '../sides/sluice.ts'
 import { type BenchJob, tenantJobs } from '../workload.ts'
 import { parentPort } from './child.ts'
 import type { FromFloodProducer, ToFloodProducer } from './messages.ts'
 
 /** Submits a stream of jobs for one tenant, as fast as it can, and watches its own memory. */
-const [redisPath] = process.argv.slice(2) as [redisPath: string]
+const [redisPath, metered] = process.argv.slice(2) as [redisPath: string, metered?: 'metered']
+if (metered) meterScripts()
 const parent = parentPort<ToFloodProducer, FromFloodProducer>()
 const side = sluiceSide(redisPath)
 const WARM_UP_JOBS = 1_000

@@ -1,3 +1,4 @@
+import { meterScripts } from '../script-cpu.ts'
 import { sluiceSide } from '../sides/sluice.ts'
 import { monotonicMs, parentPort } from './child.ts'
 import type { FromFloodWorker, ToFloodWorker } from './messages.ts'
@@ -5,7 +6,8 @@ import type { FromFloodWorker, ToFloodWorker } from './messages.ts'
 /** Runs what comes, of the flooding tenant and of the small ones, and notes when. */
 const CONCURRENCY = 50
 
-const [redisPath] = process.argv.slice(2) as [redisPath: string]
+const [redisPath, metered] = process.argv.slice(2) as [redisPath: string, metered?: 'metered']
+if (metered) meterScripts()
 const parent = parentPort<ToFloodWorker, FromFloodWorker>()
 const side = sluiceSide(redisPath)
 const ranAtMs: number[] = []
