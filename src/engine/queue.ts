@@ -158,7 +158,8 @@ export class Queue {
       ready: () => this.#ready(),
       submitter: (options) => this.#submitter(options),
     })
-    const duties = new Duties({ ...parts, actions: this.#actions, requests: this.#requests })
+    const { leaseMs } = this.#settings
+    const duties = new Duties({ ...parts, leaseMs, actions: this.#actions, requests: this.#requests })
     this.#pool = new WorkerPool({
       ...parts,
       queue: parts.name,

@@ -17,7 +17,6 @@ import type { Actions } from './actions.ts'
 /** Tells a webhook of an action's end; rejects when it should be told again. */
 export type TellWebhook = (webhook: Webhook, id: string, summary: ActionSummary) => Promise<void>
 
-const LEASE_MS = 30_000
 const AT_ONCE = 4
 const FREED_AT_ONCE = 1_000
 // An aggregate that fails is tried four times, like a job; a webhook for about two days.
@@ -35,6 +34,7 @@ const SLACK_MS = 5
  */
 export class Duties {
   readonly #queue: string
+  readonly #leaseMs: number
   readonly #actions: Actions
   readonly #requests: Requests
   readonly #clock: Clock
@@ -46,6 +46,7 @@ export class Duties {
 
   constructor(parts: {
     name: string
+    leaseMs: number
     actions: Actions
     requests: Requests
     clock: Clock
@@ -53,6 +54,7 @@ export class Duties {
     tellWebhook: TellWebhook | undefined
   }) {
     this.#queue = parts.name
+    this.#leaseMs = parts.leaseMs
     this.#actions = parts.actions
     this.#requests = parts.requests
     this.#clock = parts.clock
@@ -78,7 +80,7 @@ export class Duties {
 
   async #takeOne(): Promise<void> {
     for (;;) {
-      const duty = this.#isClosed ? undefined : await takeDuty(this.#requests, { leaseMs: LEASE_MS })
+      const duty = this.#isClosed ? undefined : await takeDuty(this.#requests, { leaseMs: this.#leaseMs })
       if (!duty) return
       this.look()
       await this.#do(duty)
@@ -90,11 +92,11 @@ export class Duties {
     let timer: (() => void) | undefined
     const renewLater = () => {
       timer = this.#clock.setTimer(async () => {
-        const renewed = await this.#settle(duty.id, fence, { outcome: 'renewed', afterMs: LEASE_MS })
+        const renewed = await this.#settle(duty.id, fence, { outcome: 'renewed', afterMs: this.#leaseMs })
         if (renewed === undefined) return
         fence = renewed
         renewLater()
-      }, LEASE_MS / 3)
+      }, this.#leaseMs / 3)
     }
     renewLater()
     const outcome = await this.#outcomeOf(duty)
