@@ -9,7 +9,7 @@ import { missingTools, toolsAreRequired } from './scripts/tools.mjs'
  * Tests that stop and kill processes, or build the package, and measure time while they do: they run one file at a
  * time, after the others, so that neither disturbs the other.
  */
-const alone = ['test/failure/**/*.test.ts', 'test/package/**/*.test.ts']
+const alone = ['test/failure/**/*.test.ts', 'test/package/**/*.test.ts', 'test/cli/{demo,run}.test.ts']
 
 function testFiles(): string[] {
   return ['src', 'test', 'scripts'].flatMap((folder) =>

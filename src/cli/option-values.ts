@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { parseLimit } from '../limits/definition.ts'
+import { CliError } from './cli-error.ts'
 import { parseDuration } from './duration.ts'
 
 /** Parsers of option values, for commander: what they throw is told as a usage error of the option. */
@@ -28,6 +29,15 @@ export function rate(text: string): string {
     throw new InvalidArgumentError(`It ${(error as Error).message}.`)
   }
   return text
+}
+
+/** The same for a rate that is part of something else. */
+export function rateIn(place: string, text: string): string {
+  try {
+    return rate(text)
+  } catch (error) {
+    throw new CliError('usage', `${place}: ${(error as Error).message}`)
+  }
 }
 
 /** `30s`, `5min`; in ms. */

@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { goFirst } from '../../src/testing/go-first.ts'
 import { root } from '../docs/markdown.ts'
 
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
@@ -12,6 +13,8 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>
   /** What comes on standard input; nothing unless given. */
   readonly input?: string
+  /** Before its neighbours, for what is measured in time; its Redis server inherits it. */
+  readonly goesFirst?: boolean
 }
 
 export interface CliEnd {
@@ -28,10 +31,11 @@ export class CliProcess {
   #stdout = ''
   #stderr = ''
 
-  constructor(args: readonly string[], { cwd = root, env = {}, input = '' }: CliOptions = {}) {
+  constructor(args: readonly string[], { cwd = root, env = {}, input = '', goesFirst = false }: CliOptions = {}) {
     // What the shell of the tests has set must not reach into them.
     const { FORCE_COLOR: _force, NO_COLOR: _no, SLUICE_URL: _url, SLUICE_KEY: _key, ...inherited } = process.env
     this.#child = spawn(process.execPath, ['--import', loader, main, ...args], { cwd, env: { ...inherited, ...env } })
+    if (goesFirst) goFirst(this.#child.pid)
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.#stdout += text
     })

@@ -14,8 +14,8 @@ function projectOf(snippets: readonly Snippet[]): string {
   return folder
 }
 
-it('every TypeScript block of the README and the guides compiles', async () => {
-  const paths = documents().filter((path) => path === 'README.md' || path.startsWith('docs/guides/'))
+it('every TypeScript block of the README, the guides and the page of the command line compiles', async () => {
+  const paths = documents().filter((path) => /^(README|docs\/cli|docs\/guides\/.*)\.md$/.test(path))
   const folder = projectOf(paths.flatMap(snippetsOf))
 
   const compiler = join(root, 'node_modules/.bin/tsc')

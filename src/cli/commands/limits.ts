@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { LimitStatus } from '../../index.ts'
 import { newCommand, onCall } from '../command.ts'
-import { rate } from '../option-values.ts'
+import { rateIn } from '../option-values.ts'
 import { table } from '../output.ts'
 import { type QueueServerOptions, queuePath, useApi, withQueue } from '../server-options.ts'
 
@@ -10,7 +10,7 @@ export function limitsCommand(): Command {
     summary: 'how the limits of a queue stand, and change them while it runs',
     examples: ['sluice limits ls --queue promotions', 'sluice limits set queue 300/s --queue promotions'],
   })
-  for (const command of [list(), set()]) group.addCommand(command)
+  for (const command of [list(), set(), reset()]) group.addCommand(command)
   return group
 }
 
@@ -47,16 +47,35 @@ function set(): Command {
     summary: 'change a limit on every worker at once, for the backlog as well',
     details:
       'The name is queue, tenant (the template of every tenant), high, normal, low, or that of a limit of your own. ' +
-      'It stays changed until it is changed again.',
+      'It stays changed until it is changed again or reset.',
     examples: ['sluice limits set queue 300/s --queue promotions', 'sluice limits set low 10/s'],
   })
+  return change(command, ([name = '', given = '']) => {
+    const rate = rateIn(name, given)
+    return { change: isLevel(name) ? { levels: { [name]: rate } } : { [name]: rate } }
+  })
+}
+
+function reset(): Command {
+  const command = newCommand('reset <name>', {
+    summary: 'set a limit back to what the code or config file says',
+    examples: ['sluice limits reset queue --queue promotions'],
+  })
+  return change(command, ([name = '']) => {
+    const scope = isLevel(name) || name === 'tenant' ? name : 'queue'
+    return { reset: [{ scope, name }] }
+  })
+}
+
+function isLevel(name: string): boolean {
+  return ['high', 'normal', 'low'].includes(name)
+}
+
+/** A command that changes limits and shows how they stand then. */
+function change(command: Command, patchOf: (args: readonly (string | undefined)[]) => object): Command {
   return onCall<QueueServerOptions>(withQueue(command), async ({ output, options, args }) => {
-    const [name, given] = args as [string, string]
-    const isLevel = ['high', 'normal', 'low'].includes(name)
-    const limits = isLevel ? { levels: { [name]: rate(given) } } : { [name]: rate(given) }
-    const answer = await useApi(options, (api) =>
-      api.patch<{ limits: LimitStatus[] }>(queuePath(options.queue, 'limits'), { change: limits }),
-    )
+    const path = queuePath(options.queue, 'limits')
+    const answer = await useApi(options, (api) => api.patch<{ limits: LimitStatus[] }>(path, patchOf(args)))
     output.data(answer, () => table(heads, answer.limits.map(rowOf)))
     return 'ok'
   })

@@ -38,7 +38,7 @@ export function runCommand(): Command {
     .option('--concurrency <calls>', 'calls in flight at once', wholeNumber({ min: 1, max: 10_000 }), 20)
     .option(
       '--out <file>',
-      'where the results go, one a line in the order of the calls (default: <file>.results.ndjson)',
+      'where the results go, one a line in the order of the calls (default: beside the file, as .results.ndjson)',
     )
     .option('--data <folder>', 'the folder of the store (default: .sluice beside the file)')
     .option('--timeout <time>', 'how long a call may take', duration, 20_000)
@@ -93,9 +93,7 @@ function tell(run: { output: Output; end: RunEnd; exit: ExitName; out: string; s
     if (output.isJson) output.json(data)
     return
   }
-  for (const { message, count: times, exampleId } of summary.errors) {
-    output.talk(`${times} × ${message.split('\n')[0]} (call ${exampleId}, for one)`)
-  }
+  for (const error of summary.errors) output.talk(`${error.count} × ${error.message.split('\n')[0]}`)
   if (doneBefore === count)
     output.talk('They had all been performed before, and were not performed again: see --again.')
   output.data({ ...data, out }, () => {

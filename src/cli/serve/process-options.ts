@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
-import { CliError } from '../cli-error.ts'
 import { loadConfig } from '../config.ts'
 import type { ServedQueue, SluiceConfig } from '../define-config.ts'
-import { commaList, rate, wholeNumber } from '../option-values.ts'
+import { commaList, rateIn, wholeNumber } from '../option-values.ts'
 import { privateRanges } from '../run/private-hosts.ts'
 
 /** What `serve` and `worker` have in common: where the store is, and which queues there are. */
@@ -55,20 +54,15 @@ function queuesOf(config: SluiceConfig, options: ProcessOptions): Record<string,
   const queues: Record<string, ServedQueue> = { ...config.queues }
   for (const text of options.queue ?? []) {
     const [name = '', limit] = text.split('=')
-    queues[name] = { ...queues[name], ...(limit === undefined ? {} : { limits: { queue: checkedRate(text, limit) } }) }
+    queues[name] = {
+      ...queues[name],
+      ...(limit === undefined ? {} : { limits: { queue: rateIn(`--queue ${text}`, limit) } }),
+    }
   }
   if (Object.keys(queues).length === 0) queues.default = {}
   for (const [name, queue] of Object.entries(queues))
     queues[name] = { ...queue, ...httpOf(queue, options), ...handsOf(options) }
   return queues
-}
-
-function checkedRate(text: string, limit: string): string {
-  try {
-    return rate(limit)
-  } catch (error) {
-    throw new CliError('usage', `--queue ${text}: ${(error as Error).message}`)
-  }
 }
 
 /** Hosts that are allowed on the command line are allowed for every queue, beside those of the config file. */
