@@ -96,7 +96,7 @@ const queuesRule: Rule<readonly string[]> = (value, path, report) => {
   return isList ? value : []
 }
 
-const rules = {
+const keyRules = {
   id: text({ maxLength: 64, pattern: { test: /^[A-Za-z0-9._-]+$/, words: 'letters, digits, ".", "_" and "-"' } }),
   hash: text({
     pattern: { test: /^sha256:[0-9a-f]{64}$/, words: 'sha256: and 64 hexadecimal digits, as createApiKey makes it' },
@@ -113,7 +113,7 @@ function checkKeys(keys: readonly ApiKey[]): KnownKey[] {
   const ids = new Set<string>()
   const known = keys.map((key, at) => {
     try {
-      const checked = checkOptions('keys', key, rules, (settings, report) => {
+      const checked = checkOptions('keys', key, keyRules, (settings, report) => {
         const { role, tenant, id } = settings
         if (role === 'tenant' && tenant === undefined) report('tenant', 'is required for the role tenant')
         if (role !== 'tenant' && tenant !== undefined) report('tenant', `is only for the role tenant, not ${role}`)

@@ -21,6 +21,13 @@ export function isNdjson(request: FastifyRequest): boolean {
   return (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() === NDJSON_TYPE
 }
 
+/** Of a body in another coding nothing can be told before it is unpacked, least of all how large it is. */
+export function refuseEncodedBody(request: FastifyRequest): void {
+  const coding = request.headers['content-encoding'] ?? 'identity'
+  if (coding.toLowerCase() === 'identity') return
+  throw new Problem('unsupported-media-type', 'The body must be sent as it is, without Content-Encoding.')
+}
+
 /**
  * A body that trickles in byte by byte holds a connection for as long as its sender likes. NDJSON may take for ever,
  * but not pause (see ndjson.ts).

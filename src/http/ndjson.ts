@@ -22,6 +22,8 @@ interface ReaderOptions {
 export class NdjsonReader {
   /** Number of the line that was taken last, from 1. */
   line = 0
+  /** Why the values ended before the body did. */
+  mistake: unknown
   readonly #stream: IncomingMessage
   readonly #options: ReaderOptions
 
@@ -30,13 +32,18 @@ export class NdjsonReader {
     this.#options = options
   }
 
-  async *values(): AsyncGenerator<unknown> {
-    for await (const block of this.#blocks()) {
-      for (const line of this.#linesOf(block)) {
-        this.line += 1
-        if (isLonger(line, this.#options.maxLineBytes)) throw this.#tooLong(this.line)
-        if (line.trim() !== '') yield this.#parse(line)
+  /** Ends at a mistake as at the end of the body, so that whoever takes them keeps what came before it. */
+  async *values(): AsyncGenerator<object> {
+    try {
+      for await (const block of this.#blocks()) {
+        for (const line of this.#linesOf(block)) {
+          this.line += 1
+          if (isLonger(line, this.#options.maxLineBytes)) throw this.#tooLong(this.line)
+          if (line.trim() !== '') yield this.#parse(line)
+        }
       }
+    } catch (error) {
+      this.mistake = error
     }
   }
 
@@ -96,7 +103,7 @@ export class NdjsonReader {
     if (!isGood) throw badLine(this.line + 1, 'is not UTF-8')
   }
 
-  #parse(line: string): unknown {
+  #parse(line: string): object {
     let value: unknown
     try {
       value = JSON.parse(line)
@@ -148,15 +155,15 @@ function lineProblem(kind: 'invalid-request' | 'too-large', line: number, proble
   })
 }
 
-/** Values as NDJSON, made no faster than they are read. */
-export function ndjsonStream(values: AsyncIterable<unknown>): Readable {
-  return Readable.from(piecesOf(values), { objectMode: false, highWaterMark: PIECE_CHARACTERS })
+/** Texts of JSON as NDJSON, made no faster than they are read. */
+export function textStream(lines: AsyncIterable<string>): Readable {
+  return Readable.from(piecesOf(lines), { objectMode: false, highWaterMark: PIECE_CHARACTERS })
 }
 
-async function* piecesOf(values: AsyncIterable<unknown>): AsyncGenerator<string> {
+async function* piecesOf(lines: AsyncIterable<string>): AsyncGenerator<string> {
   let piece = ''
-  for await (const value of values) {
-    piece += `${JSON.stringify(value)}\n`
+  for await (const line of lines) {
+    piece += `${line}\n`
     if (piece.length >= PIECE_CHARACTERS) {
       yield piece
       piece = ''

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import { callback, checkOptions, integer, oneOf, optional, type Rule, type Settings } from '../assert.ts'
 import type { Queue } from '../engine/queue.ts'
-import { Sluice } from '../engine/sluice.ts'
+import { Sluice } from '../sluice.ts'
 import type { AuditEntry } from '../store/audit.ts'
 import type { ApiKey } from './api-keys.ts'
 
@@ -18,7 +18,7 @@ export interface ServerOptions {
   readonly keys?: readonly ApiKey[]
   /**
    * Where structured lines about requests go, secrets taken out; false for nowhere.
-   * @default false
+   * @default nowhere
    */
   readonly log?: { readonly level?: LogLevel; readonly stream: Writable } | false
   /** Told of every change that was made through the server, beside the audit log that Redis keeps. */
@@ -38,6 +38,11 @@ export interface ServerOptions {
    * @default 30_000
    */
   readonly idleBodyMs?: number
+  /**
+   * How long somebody who downloads results may take nothing of them.
+   * @default 300_000
+   */
+  readonly idleReaderMs?: number
   /**
    * How long the whole of any other body may take to arrive.
    * @default 30_000
@@ -64,8 +69,9 @@ export interface ServerOptions {
    */
   readonly heartbeatMs?: number
   /**
-   * Streams of events that may be open at once; a further one is answered with 429.
-   * @default 1_000
+   * Streams of events that may be open at once; a further one is answered with 429. One that follows a queue holds a
+   * connection to Redis.
+   * @default 500
    */
   readonly maxStreams?: number
   /**
@@ -127,7 +133,7 @@ const rateRule: Rule<{ max: number; windowMs: number } | false | undefined> = (v
 const hour = 3_600_000
 const mebibyte = 1_048_576
 
-const rules = {
+const serverRules = {
   sluice: sluiceRule,
   queues: queuesRule,
   keys: keysRule,
@@ -136,19 +142,20 @@ const rules = {
   maxBodyBytes: integer({ min: 1_024, max: 256 * mebibyte, default: mebibyte }),
   maxLineBytes: integer({ min: 1_024, max: 256 * mebibyte, default: mebibyte }),
   idleBodyMs: integer({ min: 10, max: hour, default: 30_000 }),
+  idleReaderMs: integer({ min: 10, max: 24 * hour, default: 300_000 }),
   bodyTimeoutMs: integer({ min: 10, max: hour, default: 30_000 }),
   headersTimeoutMs: integer({ min: 10, max: hour, default: 15_000 }),
   handlerTimeoutMs: integer({ min: 10, max: hour, default: 10_000 }),
   closeGraceMs: integer({ min: 0, max: hour, default: 10_000 }),
   heartbeatMs: integer({ min: 10, max: hour, default: 15_000 }),
-  maxStreams: integer({ min: 1, max: 1_000_000, default: 1_000 }),
+  maxStreams: integer({ min: 1, max: 1_000_000, default: 500 }),
   rateLimit: rateRule,
   keepAudit: integer({ min: 1, max: 10_000_000, default: 10_000 }),
   trustProxy: oneOf([true, false], { default: false }),
 }
 
-export type ServerSettings = Settings<typeof rules>
+export type ServerSettings = Settings<typeof serverRules>
 
 export function checkServerOptions(options: ServerOptions): ServerSettings {
-  return checkOptions('the server', options, rules)
+  return checkOptions('the server', options, serverRules)
 }

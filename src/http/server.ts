@@ -3,22 +3,26 @@ import helmet from '@fastify/helmet'
 import rateLimit from '@fastify/rate-limit'
 import Fastify, { type FastifyInstance, type FastifyServerOptions, type RouteOptions } from 'fastify'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
-import { storeOf } from '../engine/sluice.ts'
 import { Metrics } from '../observe/metrics.ts'
+import { storeOf } from '../sluice.ts'
 import { AuditStore } from '../store/audit.ts'
 import { IdempotencyStore } from '../store/idempotency.ts'
 import { KeyRing } from './api-keys.ts'
 import { auditChange } from './audit.ts'
 import { authenticate, authorize } from './auth.ts'
-import { addBodyParsers, limitBodyTime } from './body.ts'
+import { addBodyParsers, limitBodyTime, refuseEncodedBody } from './body.ts'
 import { answerClientError } from './client-error.ts'
 import type { App, Context } from './context.ts'
 import { handleError, handleNotFound } from './error-handler.ts'
 import { addOpenApi } from './openapi.ts'
 import { Problem } from './problem.ts'
+import { addActionStreamRoutes } from './routes/action-streams.ts'
+import { addActionUploadRoutes } from './routes/action-uploads.ts'
+import { addActionRoutes } from './routes/actions.ts'
 import { addAuditRoutes } from './routes/audit.ts'
 import { addDeadLetterRoutes } from './routes/dead-letters.ts'
 import { addDocsRoutes } from './routes/docs.ts'
+import { addEventRoutes } from './routes/events.ts'
 import { addHealthRoutes } from './routes/health.ts'
 import { addJobRoutes } from './routes/jobs.ts'
 import { addLimitRoutes } from './routes/limits.ts'
@@ -73,9 +77,13 @@ function addRoutes(app: App, context: Context): void {
   addDocsRoutes(app)
   addQueueRoutes(app, context)
   addJobRoutes(app, context)
+  addActionUploadRoutes(app, context)
+  addActionRoutes(app, context)
+  addActionStreamRoutes(app, context)
   addTenantRoutes(app, context)
   addLimitRoutes(app, context)
   addDeadLetterRoutes(app, context)
+  addEventRoutes(app, context)
   addAuditRoutes(app, context)
 }
 
@@ -121,6 +129,7 @@ function addHooks(app: App, context: Context, keys: KeyRing): void {
   app.addHook('onRequest', async (request) => authenticate(keys, request))
   app.addHook('preParsing', async (request) => {
     authorize(keys, request)
+    refuseEncodedBody(request)
     limitBodyTime(request, settings.bodyTimeoutMs)
   })
   app.addHook('onSend', async (request, reply) => {

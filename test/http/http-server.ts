@@ -95,7 +95,7 @@ export class HttpServer {
       },
       ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
     })
-    const isJson = String(response.headers['content-type']).includes('json')
+    const isJson = /^application\/(problem\+)?json/.test(String(response.headers['content-type']))
     return { status: response.statusCode, body: isJson ? response.json() : response.body, response }
   }
 

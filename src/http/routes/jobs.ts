@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { parseJobKey } from '../../store/names.ts'
 import { type App, type Context, mayTouch, queueOf, submittingTenant, tenantOf } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
-import { instant, jobError, jobId, jobIdParam, jobType, level, queueParam, tenantName } from '../fields.ts'
+import { actionName, instant, jobError, jobId, jobIdParam, jobType, level, queueParam, tenantName } from '../fields.ts'
 import { notFound } from '../problem.ts'
 import { readers, submitters } from '../roles.ts'
 
@@ -62,6 +62,7 @@ const canceled = z
 export function addJobRoutes(app: App, context: Context): void {
   const query = z.strictObject({
     tenant: tenantName.optional().meta({ description: 'The tenant a given id belongs to; a generated id needs none.' }),
+    action: actionName.optional().meta({ description: 'The action a given id was submitted with.' }),
   })
   const params = z.strictObject({ queue: queueParam, job: jobIdParam })
   app.route({
@@ -105,7 +106,7 @@ export function addJobRoutes(app: App, context: Context): void {
     handler: async (request) => {
       const queue = queueOf(context, request, request.params.queue)
       const tenant = tenantOf(request, request.query.tenant)
-      const view = await queue.job(request.params.job, definedOnly({ tenant }))
+      const view = await queue.job(request.params.job, definedOnly({ tenant, action: request.query.action }))
       if (!view || !mayTouch(request, view.tenant)) throw notFound('such job; a given id is known within its tenant')
       return view
     },
@@ -128,7 +129,9 @@ export function addJobRoutes(app: App, context: Context): void {
       // A generated id names its tenant by itself.
       const place = parseJobKey(request.params.job)
       const isForeign = place !== undefined && !mayTouch(request, place.tenant)
-      const state = isForeign ? 'unknown' : await queue.cancel(request.params.job, definedOnly({ tenant }))
+      const state = isForeign
+        ? 'unknown'
+        : await queue.cancel(request.params.job, definedOnly({ tenant, action: request.query.action }))
       if (state === 'unknown') throw notFound('such job; a given id is known within its tenant')
       return { state }
     },

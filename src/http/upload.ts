@@ -1,0 +1,78 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Action } from '../engine/actions/action.ts'
+import { type InvalidJobError, isSluiceError } from '../errors.ts'
+import { badLine, type NdjsonReader } from './ndjson.ts'
+import { Problem } from './problem.ts'
+import { problemOfSluiceError } from './sluice-problems.ts'
+
+/**
+ * How long a client that was refused in the middle of its body may go on sending it. Closing at once would take the
+ * answer from it: what arrives at a closed socket makes the other side forget what it has not read yet.
+ */
+const LINGER_MS = 5_000
+
+/** Where fields of an action stand that a stream cannot have in its body. */
+const places: Readonly<Record<string, string>> = {
+  'body.webhook.url': 'query.webhookUrl',
+  'body.webhook.secret': 'headers.sluice-webhook-secret',
+}
+
+/**
+ * Submits what a body of NDJSON brings. If it is broken off, the problem says at which line, and how many jobs the action
+ * has received: they stay, and the same request again goes on after them.
+ */
+export async function uploadJobs<T>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { action, reader }: { action: Action; reader: NdjsonReader },
+  submit: () => Promise<T>,
+): Promise<T> {
+  try {
+    const submitted = await submit()
+    if (reader.mistake !== undefined) throw reader.mistake
+    return submitted
+  } catch (error) {
+    const problem = problemOf(error, request, reader)
+    const view = await action.view().catch(() => undefined)
+    if (!view) throw problem
+    request.hasChanged = true
+    throw withMembers(problem, { action: view.id, accepted: view.received })
+  } finally {
+    drain(request, reply)
+  }
+}
+
+function problemOf(error: unknown, request: FastifyRequest, reader: NdjsonReader): unknown {
+  if (error instanceof Problem) return error
+  if (isSluiceError(error) && error.code === 'SLUICE_INVALID_JOB') {
+    return badLine(reader.line, `cannot be submitted: ${(error as InvalidJobError).problem}`)
+  }
+  const problem = problemOfSluiceError(error)
+  if (problem) return withPlaces(problem)
+  if (request.raw.errored || request.raw.destroyed) {
+    return new Problem('invalid-request', 'The body ended before it was complete.', { cause: error })
+  }
+  return error
+}
+
+function withPlaces(problem: Problem): Problem {
+  const errors = problem.errors.map(({ path, problem: text }) => ({ path: places[path] ?? path, problem: text }))
+  return new Problem(problem.kind, problem.message, { ...problem, errors })
+}
+
+function withMembers(error: unknown, members: Readonly<Record<string, unknown>>): unknown {
+  if (!(error instanceof Problem)) return error
+  return new Problem(error.kind, error.message, { ...error, members: { ...error.members, ...members }, cause: error })
+}
+
+/** Lets what is still coming run out, and cuts it off when it does not. */
+function drain({ raw }: FastifyRequest, reply: FastifyReply): void {
+  if (raw.complete || raw.destroyed) return
+  raw.resume()
+  reply.raw.once('finish', () => {
+    const timer = setTimeout(() => raw.destroy(), LINGER_MS)
+    const stop = () => clearTimeout(timer)
+    if (raw.complete) stop()
+    else raw.once('end', stop).once('close', stop)
+  })
+}
