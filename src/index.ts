@@ -2,7 +2,6 @@ export { type HttpRequestHandler, httpRequest } from './bulk/http-request/http-r
 export type { HttpRequestOptions } from './bulk/http-request/options.ts'
 export type { HttpRequestPayload } from './bulk/http-request/payload.ts'
 export type { HttpRequestResult } from './bulk/http-request/result.ts'
-export type { WebhookOptions } from './bulk/webhooks.ts'
 export { defineConfig, type ServedQueue, type SluiceConfig } from './cli/define-config.ts'
 export type { Action, AddOptions, JobResult } from './engine/actions/action.ts'
 export type { ActionInput, ActionJobInput, Webhook } from './engine/actions/action-input.ts'

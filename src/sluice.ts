@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { callback, checkOptions, group, optional, text } from './assert.ts'
-import { type WebhookOptions, WebhookTeller } from './bulk/webhooks.ts'
+import { WebhookTeller } from './bulk/webhooks.ts'
 import { systemClock } from './clock.ts'
 import type { Action } from './engine/actions/action.ts'
 import { type Log, logToStderr } from './engine/log.ts'
@@ -22,8 +22,13 @@ export interface SluiceOptions extends RedisOptions {
    * @default one line on standard error
    */
   log?: Log
-  /** Where webhooks of actions may be. */
-  webhooks?: WebhookOptions
+  webhooks?: {
+    /**
+     * Addresses and ranges (`10.0.0.0/8`) at which webhooks of actions may be although they are not public.
+     * @default none
+     */
+    allowPrivate?: readonly string[]
+  }
 }
 
 const sluiceRules = {

@@ -5,15 +5,6 @@ import type { TellWebhook } from '../engine/actions/duties.ts'
 import { type HttpRequestHandler, httpRequest } from './http-request/http-request.ts'
 import type { HttpRequestPayload } from './http-request/payload.ts'
 
-/** Options for telling webhooks. */
-export interface WebhookOptions {
-  /**
-   * Addresses and ranges that webhooks may be at although they are private, loopback or in another way not public.
-   * @default none
-   */
-  allowPrivate?: readonly string[]
-}
-
 const TIMEOUT_MS = 15_000
 // Receivers may refuse what is larger than 20 kB; an aggregate that would not fit is left out and said so.
 const LARGEST_AGGREGATE = 12_000
@@ -25,7 +16,8 @@ const LARGEST_AGGREGATE = 12_000
 export class WebhookTeller {
   readonly #send: HttpRequestHandler
 
-  constructor(options: WebhookOptions = {}) {
+  /** @param options - `allowPrivate`: addresses and ranges that are allowed although they are not public. */
+  constructor(options: { allowPrivate?: readonly string[] } = {}) {
     this.#send = httpRequest({
       allowHosts: ['*:*'],
       allowPrivate: options.allowPrivate ?? [],
