@@ -60,19 +60,22 @@ end
 
 -- The jobs of one claim that succeeded, group by group: a group is of one tenant, level and action. When the claim
 -- still holds as many jobs as its worker has not told of before, they are all the worker's; else each is looked for.
--- Answers where the next claim starts.
+-- A worker that tells of a whole claim does not name its jobs. Answers where the next claim starts; nil when the jobs
+-- must be named: the claim is not what the worker takes it for, or one of its jobs may be cancelled.
 local function succeed(q, list, at, position)
-  local fence, untold, count = list[at], tonumber(list[at + 1]), tonumber(list[at + 2])
+  local fence, untold, count, named = list[at], tonumber(list[at + 1]), tonumber(list[at + 2]), tonumber(list[at + 3])
   local ended = ended_of(q, fence)
   local is_whole = redis.call("HLEN", ended.claim_key) == untold
   ended.is_all = is_whole and count == untold
-  local first = at + 3
-  at = first + count + 1
+  if named < count and (not ended.is_all or q.canceling > 0) then
+    return nil
+  end
+  local first = at + 4
+  at = first + named + 1
   for _ = 1, tonumber(list[at - 1]) do
     local name, standing, lane, of_group = list[at], list[at + 1], list[at + 2], tonumber(list[at + 3])
     local ours = of_group
-    -- Of a claim that goes as a whole nobody asks which its jobs were, unless they have results or may be cancelled.
-    if not ended.is_all or lane ~= "" or q.canceling > 0 then
+    if named > 0 then
       ours = take_group(q, ended, list, first, of_group, position, is_whole)
     end
     at = at + 4
@@ -110,16 +113,21 @@ local function finish_others(q, list, from, position)
   end
 end
 
--- Fills q.ended and q.stale. Positions are counted over the jobs as they stand in the list, from 0.
+-- Fills q.ended and q.stale. Positions are counted over the jobs as they stand in the list, from 0. Answers whether it
+-- could: false when jobs must be named.
 function finishing.run(q, list, from)
   q.ended, q.stale = {}, {}
   local at, position = from + 1, 0
   for _ = 1, tonumber(list[from]) do
     at, position = succeed(q, list, at, position)
+    if not at then
+      return false
+    end
   end
   if list[at] then
     finish_others(q, list, at, position)
   end
+  return true
 end
 
 function finishing.save(q, leases_key, client)

@@ -44,26 +44,35 @@ local function open_of_action(q, tenant, lane)
   end
 end
 
+local function open_named(q, tenant, lane)
+  lane.is_ordered = string.byte(lane.token) == ORDERED
+  if places.action_of(lane.token) then
+    open_of_action(q, tenant, lane)
+    return
+  end
+  local id = lane.level .. ":" .. lane.token
+  lane.lanes_key = q.keys.prefix .. "lanes:" .. tenant.name
+  local found = redis.call("HMGET", lane.lanes_key, id, "busy:" .. id)
+  lane.next, lane.busy = tonumber(found[1]), found[2] or nil
+end
+
+-- Its list is `key`; the keys of its jobs begin with `start`.
 function lanes.open(q, tenant, level, token)
   local line = tenant.at[level]
   local lane = find(line, token)
   if lane then
     return lane
   end
-  local id = level .. ":" .. token
-  local key = q.keys.prefix .. "lane:" .. id .. ":" .. tenant.name
+  local start = level .. ":" .. token .. ":"
+  local key = q.keys.prefix .. "lane:" .. start .. tenant.name
   local sequence = token == DEFAULT and line.sequence or 0
   lane = {
-    level = level, token = token, is_ordered = string.byte(token) == ORDERED, key = key,
+    level = level, token = token, start = start, is_ordered = false, key = key,
     length = redis.call("LLEN", key), taken = 0, next = sequence > 0 and sequence or nil, was_next = nil,
     busy = nil, was_busy = nil, front = nil,
   }
-  if places.action_of(token) then
-    open_of_action(q, tenant, lane)
-  elseif token ~= DEFAULT then
-    lane.lanes_key = q.keys.prefix .. "lanes:" .. tenant.name
-    local found = redis.call("HMGET", lane.lanes_key, id, "busy:" .. id)
-    lane.next, lane.busy = tonumber(found[1]), found[2] or nil
+  if token ~= DEFAULT then
+    open_named(q, tenant, lane)
   end
   lane.was_busy, lane.was_next = lane.busy, lane.next
   if tenant.front > 0 then
@@ -117,7 +126,7 @@ end
 
 local function take_list(q, tenant, lane, count, taken)
   local got, at, from, bytes_left = 0, #taken, lane.taken, q.bytes_left
-  local start, stop = lane.level .. ":" .. lane.token .. ":", ":" .. tenant.name
+  local start, stop = lane.start, ":" .. tenant.name
   while got < count and from < lane.length and bytes_left > 0 do
     local to = from + math.min(STEP, count - got)
     local texts = redis.call("LRANGE", lane.key, decimal.of(from), decimal.of(to - 1))

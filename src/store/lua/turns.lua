@@ -5,7 +5,7 @@ local decimal = require "decimal"
 
 local turns = {}
 
-local PAGE = 8
+local LARGEST_PAGE = 32
 
 -- A level's line is opened when somebody asks for it.
 local BY_DEMAND = {
@@ -35,6 +35,11 @@ function turns.insert(q, level, tenant)
   extra[at] = tenant
 end
 
+-- As many tenants as the free hands are good for, if each takes its whole turn.
+local function page_size(q)
+  return math.min(LARGEST_PAGE, math.ceil(q.claim.left / q.settings.quantum) + 1)
+end
+
 -- The first name of the set that was not looked at yet. Scores are not read with the names (Redis writes them as text,
 -- which costs more than all the rest): each tenant knows its own.
 local function head_of_set(q, line)
@@ -44,11 +49,12 @@ local function head_of_set(q, line)
       if line.is_read then
         return nil
       end
-      local last = line.offset + PAGE - 1
+      local size = page_size(q)
+      local last = line.offset + size - 1
       line.page = redis.call("ZRANGE", q.keys.ready[line.level], decimal.of(line.offset), decimal.of(last))
       line.next = 1
-      line.offset = line.offset + PAGE
-      line.is_read = #line.page < PAGE
+      line.offset = line.offset + size
+      line.is_read = #line.page < size
     elseif line.looked_at[name] then
       line.next = line.next + 1
     else

@@ -2,12 +2,12 @@
 -- Takes back what a worker has finished and leases it the next jobs of the fairest tenants, as many as their limits
 -- allow: the one round trip of a busy worker. Brings back what is due on the way, a bounded number at once.
 -- Replies {word, stale, wait, alarm, fence, fresh, jobs, duties, kept}: word is "claimed", "idle" or "again" (more may
--- be claimable at once), or {"unregistered"} alone. `stale` holds the positions of finished jobs that are no longer the
--- caller's, `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is
--- to claim then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is one text of job, record, for each, with
--- SEPARATOR between them; one that stood on another level than its own has "^<level>" and a line break before its
--- record. `duties` is 1 when a duty is due, `kept` has the lanes ("<lane>:<tenant>") among the claimed whose action
--- keeps results.
+-- be claimable at once), or alone: {"unregistered"}; {"unnamed"} when a claim is told of as a whole and its jobs must
+-- be named, nothing was done. `stale` holds the positions of finished jobs that are no longer the caller's, `wait` is
+-- the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is to claim then,
+-- `fresh` how long the grants keep in µs (0: for ever), `jobs` is one text of job, record, for each, with SEPARATOR
+-- between them; one that stood on another level than its own has "^<level>" and a line break before its record. `duties`
+-- is 1 when a duty is due, `kept` has the lanes ("<lane>:<tenant>") among the claimed whose action keeps results.
 local time = require "time"
 local decimal = require "decimal"
 local queue = require "queue"
@@ -50,9 +50,10 @@ local idle_for = tonumber(ARGV[8]) -- µs for which the client waits to be woken
 local has_suspect = tonumber(ARGV[9]) -- 1: the client runs a job that has outlived a lease before
 local max_bytes = tonumber(ARGV[10]) -- of records in the reply, unless the first is larger
 local finished, finished_from = ARGV, 11 -- list: how many claims had successes; of each its fence, jobs not told of
--- before, how many succeeded, these, and how many groups they are in; of each group its tenant, the level it stood on,
--- its lane if that is an action's, and how many; for an action also measures, how many results, and these. Then for
--- every other job: fence, job, level it stood on, outcome, µs, text, and for an action measures, line break, result.
+-- before, how many succeeded, how many are named (all or none), these, and how many groups they are in; of each group
+-- its tenant, the level it stood on, its lane if that is an action's, and how many; for an action also measures, how many
+-- results, and these. Then for every other job: fence, job, level it stood on, outcome, µs, text, and for an action
+-- measures, line break, result.
 
 local DUE_AT_ONCE = 64 -- leases, delayed jobs and unparking tenants brought back in one claim
 local AT_ONCE, LAST_OF_THEM = "64", "63" -- the same for commands
@@ -91,7 +92,9 @@ local claim = q.claim
 
 -- 1. What the worker has finished, and what is due.
 
-finishing.run(q, finished, finished_from)
+if not finishing.run(q, finished, finished_from) then
+  return { "unnamed" }
+end
 local is_bounded, expired = false, {}
 local leases = redis.call("ZRANGEBYSCORE", leases_key, "-inf", now_text, "LIMIT", "0", AT_ONCE)
 if #leases > 0 then
@@ -140,7 +143,7 @@ end
 is_bounded = is_bounded or claiming.is_bounded(claim)
 local word = #claim.jobs > 0 and "claimed" or claim.left > 0 and is_bounded and "again" or "idle"
 local hands_left = idle_for > 0 and claim.left > 0
-local wait, holds_alarm, sleeper, instant = -1, 0, nil, nil
+local wait, holds_alarm, sleeper, instant, is_anyone_idle = -1, 0, nil, nil, true
 if hands_left and word == "claimed" and is_bounded then
   wait = 0
 elseif hands_left then
@@ -151,15 +154,18 @@ elseif hands_left then
     local alarm_instant, holder = waking.alarm(q)
     holds_alarm = (not alarm_instant or holder == client or instant < alarm_instant) and 1 or 0
   end
-elseif redis.call("EXISTS", idle_key) == 1 then
-  local waking = require "waking"
-  sleeper = waking.helper(q, levels, client, leases_key)
+else
+  is_anyone_idle = redis.call("EXISTS", idle_key) == 1
+  if is_anyone_idle then
+    local waking = require "waking"
+    sleeper = waking.helper(q, levels, client, leases_key)
+  end
 end
 if q.moves or q.unset_aside or q.dropped then
   local moves = require "moves"
   moves.close(q)
 end
-local has_duties = redis.call("ZCOUNT", duties_key, "-inf", now) > 0
+local has_duties = redis.call("ZCOUNT", duties_key, "-inf", now_text) > 0
 local kept = {}
 if q.actions then
   local actions = require "actions"
@@ -202,7 +208,7 @@ if hands_left then
     local waking = require "waking"
     waking.set_alarm(q, client, instant)
   end
-else
+elseif is_anyone_idle then
   redis.call("ZREM", idle_key, client)
   if sleeper then
     local waking = require "waking"

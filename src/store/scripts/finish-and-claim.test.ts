@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { finishedAs, jobsOf, record, ScriptStore } from '../../testing/script-store.ts'
+import { keyPrefix } from '../keys.ts'
 import { cancelJob } from './cancel-job.ts'
 import { changeTenant } from './change-tenant.ts'
 import type { ClaimReply } from './finish-and-claim.ts'
@@ -979,6 +980,20 @@ describe('finishing', () => {
     expect(stale.changes).toEqual({ 'client:me': { 2: '2' } })
     expect(mixed.stale).toEqual([0])
     expect(await store.counts('succeeded', 'running')).toEqual([1, 1])
+  })
+
+  it('finishes a claim that is told of as a whole, and what is left of it when its lease has been taken back', async () => {
+    await store.submit('a', 4)
+    const [whole, lost] = [await store.claim(2), await store.claim(2)]
+    const told = [...finishedAs(whole, { outcome: 'succeeded' }), ...finishedAs(lost, { outcome: 'succeeded' })]
+    const untold = new Map([whole, lost].map(({ fence }) => [fence, 2]))
+    await store.client.hdel(`${keyPrefix('test', 'q')}claim:${lost.fence}`, told[2]?.jobKey ?? '')
+
+    const { reply, changes } = await store.changesOf(() => store.claim(0, { finished: told, untold }))
+
+    expect(reply.stale).toEqual([2])
+    expect(changes).toMatchObject({ [`claim:${whole.fence}`]: null, [`claim:${lost.fence}`]: null, leases: null })
+    expect(await store.counts('succeeded', 'running')).toEqual([3, 1])
   })
 
   it('counts a job that is told twice in one call once, as it was told first; the repeat is stale', async () => {

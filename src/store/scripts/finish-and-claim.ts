@@ -88,8 +88,20 @@ export async function finishAndClaim(
   claim: ClaimRequest,
   giveUpAfterMs?: number,
 ): Promise<ClaimReply> {
-  const { list: finished, order, repeats } = encodeFinished(claim.finished, claim.untold)
-  const reply = await requests.run(
+  const finished = groupFinished(claim.finished)
+  const ask = (namesAll: boolean) => exchange(requests, claim, encode(claim, finished, namesAll), giveUpAfterMs)
+  let reply = await ask(false)
+  if (reply[0] === 'unnamed') reply = await ask(true)
+  return decode(reply, finished)
+}
+
+function exchange(
+  requests: Requests,
+  claim: ClaimRequest,
+  finished: readonly (string | number)[],
+  giveUpAfterMs: number | undefined,
+): Promise<readonly unknown[]> {
+  return requests.run(
     'finish-and-claim',
     script,
     (request, server) => ({
@@ -107,7 +119,6 @@ export async function finishAndClaim(
     }),
     giveUpAfterMs === undefined ? {} : { giveUpAfterMs },
   )
-  return decode(reply, order, repeats)
 }
 
 /** What is told of one claim. */
@@ -131,15 +142,21 @@ interface Group {
   readonly positions: number[]
 }
 
+interface Finished {
+  /** Those with successes. */
+  readonly claims: readonly ClaimReport[]
+  /** Positions of jobs that the script looks at one by one. */
+  readonly others: readonly number[]
+  /** Positions of jobs that are there a second time. */
+  readonly repeats: readonly number[]
+}
+
 /**
  * Successes by claim, tenant and action, so that the script has nothing to do for each of them; then all others. A job of
- * an ordered lane is one of the others: its lane must be opened. `order` says where each job of the list was. A job that
- * is told twice goes out once, because the script does not look for each of them; its repeats are stale.
+ * an ordered lane is one of the others: its lane must be opened. A job that is told twice goes out once, because the
+ * script does not look for each of them; its repeats are stale.
  */
-function encodeFinished(
-  finished: readonly FinishedJob[],
-  untold: ReadonlyMap<string, number> | undefined,
-): { list: (string | number)[]; order: readonly number[]; repeats: readonly number[] } {
+function groupFinished(finished: readonly FinishedJob[]): Finished {
   const claims = new Map<string, ClaimReport>()
   const others: number[] = []
   const repeats: number[] = []
@@ -162,26 +179,37 @@ function encodeFinished(
       claim.succeeded += 1
     }
   }
-  const withSuccesses = [...claims.values()].filter(({ succeeded }) => succeeded > 0)
-  const list: (string | number)[] = [withSuccesses.length]
-  const order: number[] = []
-  for (const claim of withSuccesses) {
-    pushSuccesses(list, claim, untold?.get(claim.fence) ?? -1)
-    for (const { positions } of claim.groups.values()) order.push(...positions)
-  }
+  return { claims: [...claims.values()].filter(({ succeeded }) => succeeded > 0), others, repeats }
+}
+
+/** The list as the script reads it. The jobs of a claim that is told of as a whole are named only when it asks. */
+function encode(
+  { finished, untold }: ClaimRequest,
+  { claims, others }: Finished,
+  namesAll: boolean,
+): (string | number)[] {
+  const list: (string | number)[] = [claims.length]
+  for (const claim of claims) pushSuccesses(list, claim, untold?.get(claim.fence) ?? -1, namesAll)
   for (const at of others) {
     const { fence, jobKey, standing, finish, action } = finished[at] as FinishedJob
     const delayUs = 'delayMs' in finish ? Math.round(finish.delayMs * 1000) : 0
     const told = action ? `${measuresOf([action])}\n${action.result}` : ''
     list.push(fence, jobKey, standing, finish.outcome, delayUs, detailOf(finish), told)
-    order.push(at)
   }
-  return { list, order, repeats }
+  return list
 }
 
-function pushSuccesses(list: (string | number)[], { fence, succeeded, groups }: ClaimReport, untold: number): void {
-  list.push(fence, untold, succeeded)
-  for (const { jobs } of groups.values()) for (const { jobKey } of jobs) list.push(jobKey)
+function pushSuccesses(
+  list: (string | number)[],
+  { fence, succeeded, groups }: ClaimReport,
+  untold: number,
+  namesAll: boolean,
+): void {
+  let isNamed = namesAll || untold !== succeeded
+  // The script needs the number of each job of an action.
+  for (const { actionLane } of groups.values()) isNamed ||= actionLane !== ''
+  list.push(fence, untold, succeeded, isNamed ? succeeded : 0)
+  if (isNamed) for (const { jobs } of groups.values()) for (const { jobKey } of jobs) list.push(jobKey)
   list.push(groups.size)
   for (const { tenant, standing, actionLane, jobs } of groups.values()) {
     list.push(tenant, standing, actionLane, jobs.length)
@@ -255,7 +283,7 @@ function detailOf(finish: Finish): string {
   }
 }
 
-function decode(reply: readonly unknown[], order: readonly number[], repeats: readonly number[]): ClaimReply {
+function decode(reply: readonly unknown[], finished: Finished): ClaimReply {
   const [word, stale, wait, alarm, fence, fresh, jobs, duties, kept] = reply as [
     ClaimReply['word'],
     number[],
@@ -269,7 +297,7 @@ function decode(reply: readonly unknown[], order: readonly number[], repeats: re
   ]
   return {
     word,
-    stale: stale.map((position) => order[position] as number).concat(repeats),
+    stale: staleOf(stale, finished),
     waitMs: wait < 0 ? undefined : wait / 1000,
     holdsAlarm: alarm === 1,
     fence,
@@ -278,4 +306,13 @@ function decode(reply: readonly unknown[], order: readonly number[], repeats: re
     hasDuties: duties === 1,
     kept,
   }
+}
+
+/** From positions in the list that was told to those in what the caller gave. */
+function staleOf(told: readonly number[], { claims, others, repeats }: Finished): readonly number[] {
+  if (told.length === 0) return repeats
+  const order: number[] = []
+  for (const { groups } of claims) for (const { positions } of groups.values()) order.push(...positions)
+  order.push(...others)
+  return told.map((position) => order[position] as number).concat(repeats)
 }
