@@ -11,6 +11,8 @@ local LOOKS = 64 -- tenants looked at in one claim
 local GUARD_EVERY = 10 -- turns, of which one may go to an overdue tenant
 local NONE = {}
 
+local huge, floor, ceil = math.huge, math.floor, math.ceil
+
 -- The module of that name, where the queue has limits.
 local granting
 
@@ -34,9 +36,9 @@ end
 
 -- What the limits of the queue or a level can grant; without any, everything.
 local function available(q, scope)
-  local states = q.limits and q.limits[scope]
+  local states = granting and q.limits[scope]
   if not states or #states == 0 then
-    return math.huge
+    return huge
   end
   return granting.available(states)
 end
@@ -72,7 +74,7 @@ end
 -- What a tenant's own limits can grant; when that is nothing, until when and which of them.
 local function available_to(q, tenant)
   if not granting then
-    return math.huge
+    return huge
   end
   return granting.available(granting.of_tenant(q, tenant))
 end
@@ -91,6 +93,13 @@ local function park(q, tenant, at, until_us, limit)
   standing.park(q, tenant, until_us, limit)
 end
 
+-- As math.min; this costs a fifth of a call of it.
+local function least(a, b, c, d)
+  a = b < a and b or a
+  c = d < c and d or c
+  return c < a and c or a
+end
+
 -- One tenant's turn, or what is left of it. It goes back in line unless it is empty, parked or held.
 local function serve(q, tenant, level, allowed, is_guarded)
   local claim, at = q.claim, tenant.at[level]
@@ -104,8 +113,8 @@ local function serve(q, tenant, level, allowed, is_guarded)
     return
   end
   local size = q.settings.quantum * tenant.weight * 1000
-  local rest = math.ceil((size - at.used) / 1000)
-  local got, is_held = take(q, tenant, level, math.min(claim.left, rest, allowed, free))
+  local rest = ceil((size - at.used) / 1000)
+  local got, is_held = take(q, tenant, level, least(claim.left, rest, allowed, free))
   if got > 0 then
     if claim.fence == 0 then
       claim.fence = queue.next_fence(q)
@@ -118,7 +127,7 @@ local function serve(q, tenant, level, allowed, is_guarded)
   end
   local is_over = at.used >= size or (is_guarded and got > 0)
   if is_over then
-    at.used, at.changed = math.max(0, math.floor(at.used - size)), true
+    at.used, at.changed = at.used > size and floor(at.used - size) or 0, true
     if got > 0 then
       lanes.rotate(q, tenant, claim.rotates)
     end
@@ -180,7 +189,7 @@ local function claim_level(q, level, levels)
       level_free = available(q, standing)
     end
     if level_free > 0 then
-      serve(q, tenant, standing, math.min(queue_free, level_free), is_guarded)
+      serve(q, tenant, standing, queue_free < level_free and queue_free or level_free, is_guarded)
     end
   end
 end

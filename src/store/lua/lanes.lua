@@ -24,12 +24,19 @@ local function find(line, token)
   return lane
 end
 
-local function keep(line, lane)
+-- All that were opened stand in one list, to be written.
+local function keep(q, line, lane)
   if line.opened then
     line.opened[lane.token] = lane
   else
     line.open = lane
   end
+  local all = q.lanes
+  if not all then
+    all = {}
+    q.lanes = all
+  end
+  all[#all + 1] = lane
 end
 
 -- An action keeps the number of its lane, so that its jobs are numbered without a gap even when the lane was empty in
@@ -67,9 +74,9 @@ function lanes.open(q, tenant, level, token)
   local key = q.keys.prefix .. "lane:" .. start .. tenant.name
   local sequence = token == DEFAULT and line.sequence or 0
   lane = {
-    level = level, token = token, start = start, is_ordered = false, key = key,
+    tenant = tenant, line = line, level = level, token = token, start = start, key = key,
     length = redis.call("LLEN", key), taken = 0, next = sequence > 0 and sequence or nil, was_next = nil,
-    busy = nil, was_busy = nil, front = nil,
+    is_ordered = false, busy = nil, was_busy = nil, front = nil,
   }
   if token ~= DEFAULT then
     open_named(q, tenant, lane)
@@ -79,7 +86,7 @@ function lanes.open(q, tenant, level, token)
     local fronts = require "fronts"
     fronts.open(q, tenant, lane)
   end
-  keep(line, lane)
+  keep(q, line, lane)
   return lane
 end
 
@@ -128,7 +135,7 @@ local function take_list(q, tenant, lane, count, taken)
   local got, at, from, bytes_left = 0, #taken, lane.taken, q.bytes_left
   local start, stop = lane.start, ":" .. tenant.name
   while got < count and from < lane.length and bytes_left > 0 do
-    local to = from + math.min(STEP, count - got)
+    local to = from + (count - got < STEP and count - got or STEP)
     local texts = redis.call("LRANGE", lane.key, decimal.of(from), decimal.of(to - 1))
     local digits, last = decimal.split(lane.next - lane.length + from)
     local head = start .. digits
@@ -239,7 +246,7 @@ local function save_named(q, lane)
   save_busy(lane, id)
 end
 
-local function save_lane(q, tenant, line, lane)
+local function save_lane(q, lane)
   if lane.is_dropped then
     redis.call("UNLINK", lane.key)
   elseif lane.taken > 0 then
@@ -247,31 +254,24 @@ local function save_lane(q, tenant, line, lane)
   end
   if lane.front then
     local fronts = require "fronts"
-    fronts.save(q, tenant, lane)
+    fronts.save(q, lane.tenant, lane)
   end
   if lane.token ~= DEFAULT then
     save_named(q, lane)
   elseif lane.next ~= lane.was_next then
-    line.sequence, line.changed = lane.next, true
+    lane.line.sequence, lane.line.changed = lane.next, true
   end
 end
 
--- Writes the lanes of every loaded tenant; before tenants.save, which writes the counts.
+-- Writes the lanes that were opened; before tenants.save, which writes the counts.
 function lanes.save(q)
-  for _, tenant in ipairs(q.tenants and q.tenants.list or NONE) do
-    for _, line in pairs(tenant.at) do
-      if line.opened then
-        for _, lane in pairs(line.opened) do
-          save_lane(q, tenant, line, lane)
-        end
-      elseif line.open then
-        save_lane(q, tenant, line, line.open)
-      end
-      if line.ring_key then
-        local ring = require "ring"
-        ring.save(line)
-      end
-    end
+  local all = q.lanes or NONE
+  for i = 1, #all do
+    save_lane(q, all[i])
+  end
+  if q.rings then
+    local ring = require "ring"
+    ring.save(q)
   end
 end
 

@@ -46,7 +46,7 @@ function queue.open(keys, now)
     stored_state = values[3], has_own_limits = values[5] ~= false,
     has_own_slots = values[5] == "slots", server_changed = false, pauses_changed = false,
     claim = nil, limits = nil, tenants = nil, runs = nil, lines = nil, ended = nil, stale = nil, moves = nil,
-    bytes_left = 0, suspect_taken = false,
+    bytes_left = 0, suspect_taken = false, lanes = nil,
     clock = 0, fence = 0, turns = 0, restarts = 0, restarted_at = 0, waiting = 0, delayed = 0, running = 0,
     ["running:high"] = 0, ["running:normal"] = 0, ["running:low"] = 0,
     ["virtual:high"] = 0, ["virtual:normal"] = 0, ["virtual:low"] = 0,

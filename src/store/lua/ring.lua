@@ -8,6 +8,8 @@ local function open(q, tenant, level, line)
   if not line.ring_key then
     line.ring_key = q.keys.prefix .. "ring:" .. level .. ":" .. tenant.name
     line.buffer, line.next_in_buffer, line.consumed, line.tail = {}, 1, 0, {}
+    q.rings = q.rings or {}
+    q.rings[#q.rings + 1] = line
   end
 end
 
@@ -50,12 +52,14 @@ function ring.rotate(q, tenant, level, line)
   line.lane, line.changed = next_lane(q, tenant, level, line), true
 end
 
-function ring.save(line)
-  if line.consumed > 0 then
-    redis.call("LTRIM", line.ring_key, line.consumed, -1)
-  end
-  if #line.tail > 0 then
-    redis.call("RPUSH", line.ring_key, unpack(line.tail))
+function ring.save(q)
+  for _, line in ipairs(q.rings) do
+    if line.consumed > 0 then
+      redis.call("LTRIM", line.ring_key, line.consumed, -1)
+    end
+    if #line.tail > 0 then
+      redis.call("RPUSH", line.ring_key, unpack(line.tail))
+    end
   end
 end
 

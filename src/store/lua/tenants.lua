@@ -6,7 +6,7 @@ local decimal = require "decimal"
 
 local tenants = {}
 
-local pack, unpack_numbers, format = cmsgpack.pack, cmsgpack.unpack, string.format
+local pack, unpack_numbers, format, floor = cmsgpack.pack, cmsgpack.unpack, string.format, math.floor
 local VIRTUAL = { high = "virtual:high", normal = "virtual:normal", low = "virtual:low" }
 local RUNNING = { high = "running:high", normal = "running:normal", low = "running:low" }
 local WEIGHTS = { high = "weights:high", normal = "weights:normal", low = "weights:low" }
@@ -45,13 +45,13 @@ end
 -- lane whose turn it is. Of its standing there: cost used of the turn under way (thousandths), jobs received, what it
 -- was entitled to (millionths of a job) until it last entered the line, the virtual time of that, its longest wait,
 -- since when it has been able to run (its last turn, or when it entered the line), and its score, 0 without work.
--- Whatever a claim may set stands here from the start, as in a tenant: a table that outgrows its places is made anew.
+-- What is not set yet is false: present, was_present, changed, score_changed, is_in_line. There is room for six of
+-- these, and for four in a tenant: a table that outgrows its 16 places is made anew.
 local function open_level(packed)
   local lanes, sequence, used, received, entitled, virtual, longest, since, score, lane = unpack_numbers(packed)
   return {
     lanes = lanes, sequence = sequence, used = used, received = received, entitled = entitled, virtual = virtual,
     longest = longest, since = since, score = score, lane = lane ~= "" and lane or nil,
-    present = false, was_present = false, changed = false, score_changed = false, is_in_line = false, open = false,
   }
 end
 
@@ -67,25 +67,21 @@ local BY_DEMAND = {
   __index = function(levels, level)
     local at = {
       lanes = 0, sequence = 0, used = 0, received = 0, entitled = 0, virtual = 0, longest = 0, since = 0, score = 0,
-      present = false, was_present = false, changed = false, score_changed = false, is_in_line = false, open = false,
     }
     rawset(levels, level, at)
     return at
   end,
 }
 
--- Where a tenant that may run is in line: it was so before this script.
-local function open_places(tenant)
-  if tenant.fields.override then
-    local level = tenant.at[tenant.fields.override]
-    level.present = tenants.has_work(tenant, tenant.fields.override)
-    level.was_present = level.present
-    return
+-- Where a tenant that is not in line wherever it has work stood before this script.
+local function correct_places(tenant)
+  for _, at in pairs(tenant.at) do
+    at.present, at.was_present = false, false
   end
-  for _, level in pairs(tenant.at) do
-    if level.lanes > 0 then
-      level.present, level.was_present = true, true
-    end
+  local override = tenant.fields.override
+  if override and tenants.is_free(tenant) and tenants.has_work(tenant, override) then
+    local at = tenant.at[override]
+    at.present, at.was_present = true, true
   end
 end
 
@@ -105,7 +101,11 @@ function tenants.load(q, name)
   for i = 1, #flat, 2 do
     local field, value = flat[i], flat[i + 1]
     if field == "normal" or field == "high" or field == "low" then
-      at[field] = open_level(value)
+      local level = open_level(value)
+      if level.lanes > 0 then
+        level.present, level.was_present = true, true
+      end
+      at[field] = level
     elseif field == "state" then
       state = value
     else
@@ -120,13 +120,14 @@ function tenants.load(q, name)
     waiting, delayed, total, front, marks = unpack_numbers(state)
   end
   tenant = {
-    name = name, key = key, fields = fields, changes = false, at = at, stored_state = state,
-    waiting = waiting, delayed = delayed, total = total, front = front, marks = marks,
-    weight = tonumber(fields.weight or 1), base = tonumber(fields.base or 0), limits = false,
-    parked_until = false, parked_before = false,
+    name = name, key = key, fields = fields, at = at, stored_state = state,
+    waiting = waiting, delayed = delayed, total = total, front = front, marks = marks, weight = 1, base = 0,
   }
-  if not fields.paused and not fields.parked then
-    open_places(tenant)
+  if fields ~= NO_FIELDS then
+    tenant.weight, tenant.base = tonumber(fields.weight or 1), tonumber(fields.base or 0)
+    if fields.paused or fields.parked or fields.override then
+      correct_places(tenant)
+    end
   end
   loaded.by_name[name] = tenant
   loaded.list[#loaded.list + 1] = tenant
@@ -139,6 +140,7 @@ function tenants.running(q, tenant)
     -- What this script has started and ended so far is not written yet.
     local change = q.runs and q.runs[tenant.name] or 0
     tenant.running = tonumber(redis.call("HGET", q.keys.running, tenant.name) or 0) + change
+    q.knows_running = true
   end
   return tenant.running
 end
@@ -274,22 +276,26 @@ end
 function tenants.account(q, tenant, standing, at, count)
   tenant.waiting, q.waiting = tenant.waiting - count, q.waiting - count
   tenants.runs(q, tenant.name, standing, count)
-  local virtual = VIRTUAL[standing]
-  q[virtual] = q[virtual] + math.floor(count * 1e9 / math.max(q[WEIGHTS[standing]], 1))
+  local virtual, weights, now = VIRTUAL[standing], q[WEIGHTS[standing]], q.now
+  q[virtual] = q[virtual] + floor(count * 1e9 / (weights > 1 and weights or 1))
   at.received, at.used = at.received + count, at.used + count * 1000
-  at.longest = math.max(at.longest, q.now - at.since)
-  at.since, at.changed = q.now, true
+  local waited = now - at.since
+  if waited > at.longest then
+    at.longest = waited
+  end
+  at.since, at.changed = now, true
 end
 
 -- How many more or fewer of a tenant's jobs run now; written with everything else.
 function tenants.runs(q, name, standing, count)
-  q.runs[name] = (q.runs[name] or 0) + count
-  q.running = q.running + count
-  local running = RUNNING[standing]
-  q[running] = q[running] + count
-  local tenant = q.tenants and q.tenants.by_name[name]
-  if tenant and tenant.running then
-    tenant.running = tenant.running + count
+  local runs, running = q.runs, RUNNING[standing]
+  runs[name] = (runs[name] or 0) + count
+  q.running, q[running] = q.running + count, q[running] + count
+  if q.knows_running then
+    local tenant = q.tenants.by_name[name]
+    if tenant and tenant.running then
+      tenant.running = tenant.running + count
+    end
   end
 end
 

@@ -6,8 +6,9 @@
 -- be named, nothing was done. `stale` holds the positions of finished jobs that are no longer the caller's, `wait` is
 -- the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is to claim then,
 -- `fresh` how long the grants keep in µs (0: for ever), `jobs` is one text of job, record, for each, with SEPARATOR
--- between them; one that stood on another level than its own has "^<level>" and a line break before its record. `duties`
--- is 1 when a duty is due, `kept` has the lanes ("<lane>:<tenant>") among the claimed whose action keeps results.
+-- between them; one that stood on another level than its own has "^<level>" and a line break before its record.
+-- `duties` is 1 when a duty is due, `kept` has the lanes ("<lane>:<tenant>") among the claimed whose action keeps
+-- results.
 local time = require "time"
 local decimal = require "decimal"
 local queue = require "queue"
@@ -51,9 +52,9 @@ local has_suspect = tonumber(ARGV[9]) -- 1: the client runs a job that has outli
 local max_bytes = tonumber(ARGV[10]) -- of records in the reply, unless the first is larger
 local finished, finished_from = ARGV, 11 -- list: how many claims had successes; of each its fence, jobs not told of
 -- before, how many succeeded, how many are named (all or none), these, and how many groups they are in; of each group
--- its tenant, the level it stood on, its lane if that is an action's, and how many; for an action also measures, how many
--- results, and these. Then for every other job: fence, job, level it stood on, outcome, µs, text, and for an action
--- measures, line break, result.
+-- its tenant, the level it stood on, its lane if that is an action's, and how many; for an action also measures, how
+-- many results, and these. Then for every other job: fence, job, level it stood on, outcome, µs, text, and for an
+-- action measures, line break, result.
 
 local DUE_AT_ONCE = 64 -- leases, delayed jobs and unparking tenants brought back in one claim
 local AT_ONCE, LAST_OF_THEM = "64", "63" -- the same for commands
