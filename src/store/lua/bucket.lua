@@ -11,14 +11,18 @@ local max, floor, ceil = math.max, math.floor, math.ceil
 local RESTART_LOSS = 2000000
 local SHORT_WINDOW = 60000000
 
-function bucket.interval(rule, jitter)
-  return ceil((rule.window + jitter) / (rule.count - rule.burst + 1))
+-- A thousand tenants under one rule ask for the same.
+local function interval_of(rule, jitter)
+  if rule.paced_for ~= jitter then
+    rule.paced_for, rule.interval = jitter, ceil((rule.window + jitter) / (rule.count - rule.burst + 1))
+  end
+  return rule.interval
 end
 
 -- The state is "tat:fence:restarts": who was granted last, and the restarts it has been through.
 function bucket.open(rule, stored, jitter, queue, now)
   local state = {
-    rule = rule, jitter = jitter, interval = bucket.interval(rule, jitter), now = now, known = nil,
+    rule = rule, jitter = jitter, interval = interval_of(rule, jitter), now = now, known = nil,
     tat = 0, fence = 0, closed_until = 0, changed = false,
   }
   local restarts

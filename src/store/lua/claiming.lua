@@ -9,7 +9,6 @@ local claiming = {}
 
 local LOOKS = 64 -- tenants looked at in one claim
 local GUARD_EVERY = 10 -- turns, of which one may go to an overdue tenant
-local NONE = {}
 
 local huge, floor, ceil = math.huge, math.floor, math.ceil
 
@@ -27,7 +26,7 @@ function claiming.open(q, wanted, max_bytes, has_suspect)
     left = wanted, looks = 0, jobs = {}, fence = 0, fresh = nil, rotates = nil,
     wait_until = time.NEVER, is_closed = false,
   }
-  q.bytes_left, q.suspect_taken = max_bytes, has_suspect
+  q.bytes_left, q.suspect_taken, q.entered = max_bytes, has_suspect, {}
 end
 
 function claiming.is_bounded(claim)
@@ -196,12 +195,17 @@ end
 
 -- Tenants that this script itself brought back stand in no set yet.
 local function put_back_in_line(q)
-  for _, tenant in ipairs(q.tenants and q.tenants.list or NONE) do
-    for standing, at in pairs(tenant.at) do
-      if at.present and not at.was_present and not at.is_in_line then
-        at.is_in_line = true
-        turns.insert(q, standing, tenant)
-      end
+  local entered = q.entered
+  if #entered == 0 then
+    return
+  end
+  q.entered = {}
+  for i = 1, #entered, 2 do
+    local tenant, standing = entered[i], entered[i + 1]
+    local at = tenant.at[standing]
+    if at.present and not at.was_present and not at.is_in_line then
+      at.is_in_line = true
+      turns.insert(q, standing, tenant)
     end
   end
 end

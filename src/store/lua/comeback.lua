@@ -1,5 +1,6 @@
 -- Parked tenants that are due come back as hands are free for them: one that is unparked and served by the same script
 -- is read and written once.
+local decimal = require "decimal"
 local tenants = require "tenants"
 local standing = require "standing"
 local claiming = require "claiming"
@@ -16,13 +17,14 @@ end
 
 -- Goes on with the claim after each step. Answers whether more may be due than were brought back.
 function comeback.run(q, due, levels)
-  local ready, back, claim = 0, 0, q.claim
+  local ready, back, claim, now_text = 0, 0, q.claim, decimal.of(q.now)
   for _, key in pairs(q.keys.ready) do
     ready = ready + redis.call("ZCARD", key)
   end
   repeat
     local step = math.min(step_of(q, ready, due), AT_ONCE - back)
-    local names = redis.call("ZRANGEBYSCORE", q.keys.parked, "-inf", q.now, "LIMIT", back, step)
+    local from, count = decimal.of(back), decimal.of(step)
+    local names = redis.call("ZRANGEBYSCORE", q.keys.parked, "-inf", now_text, "LIMIT", from, count)
     back = back + #names
     for _, name in ipairs(names) do
       local tenant = tenants.load(q, name)

@@ -135,15 +135,18 @@ function limits.of_tenant(q, tenant)
     return NONE
   end
   local states = {}
-  for i, rule in ipairs(limits.tenant_rules(q, tenant)) do
+  local rules = limits.tenant_rules(q, tenant)
+  for i = 1, #rules do
+    local rule = rules[i]
     if rule.kind == "concurrency" then
       tenants.running(q, tenant)
       states[i] = { rule = rule, holder = tenant, field = "running" }
     else
-      local stored = tenant.fields["bucket:" .. rule.name]
+      -- The rules of the template are this script's own copy: each tenant finds here what does not differ.
+      rule.field = rule.field or "bucket:" .. rule.name
       local known = rule.known or jitter_of(q, "tenant", rule)
-      local state = bucket.open(rule, stored, known.jitter, q, q.now)
-      state.known = known
+      local state = bucket.open(rule, tenant.fields[rule.field], known.jitter, q, q.now)
+      state.known, state.field = known, rule.field
       states[i] = state
     end
   end

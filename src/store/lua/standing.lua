@@ -24,6 +24,11 @@ local function enter(q, tenant, level, at)
   at.since = q.now
   q[WEIGHTS[level]] = q[WEIGHTS[level]] + thousandths(tenant.weight)
   at.virtual = q[VIRTUAL[level]]
+  local entered = q.entered
+  if entered then
+    local count = #entered
+    entered[count + 1], entered[count + 2] = tenant, level
+  end
 end
 
 -- Books what the tenant was entitled to since it entered the line.
@@ -48,27 +53,28 @@ end
 -- Puts the tenant where it belongs after its work, pause, override or parking changed: in line on each level where it
 -- has work and may run, out of all others.
 function standing.settle(q, tenant)
-  local free = tenants.is_free(tenant)
+  local free, override = tenants.is_free(tenant), tenant.fields.override
   for i = 1, 3 do
     local level = LEVELS[i]
-    local has_work = tenants.has_work(tenant, level)
+    local at = rawget(tenant.at, level)
+    local has_work = at and at.lanes > 0
+    if override then
+      has_work = tenants.has_work(tenant, level)
+      at = tenant.at[level]
+    end
     if free and has_work then
-      local at = tenant.at[level]
       if not at.present then
         enter(q, tenant, level, at)
       end
-    else
-      local at = rawget(tenant.at, level)
-      if at then
-        leave(q, tenant, level, at, has_work)
-      end
+    elseif at then
+      leave(q, tenant, level, at, has_work)
     end
   end
 end
 
 -- Out of line until the instant, whatever its level: a limit said no. It keeps its score.
 function standing.park(q, tenant, until_us, limit)
-  tenants.set(tenant, "parked", limit)
+  tenants.set_parked(tenant, limit)
   standing.settle(q, tenant)
   tenant.parked_until = until_us
   queue.count(q, "parked", 1)
@@ -84,7 +90,7 @@ function standing.unpark(q, tenant)
     return
   end
   tenant.parked_before = tenant.parked_before or tenant.fields.parked
-  tenants.set(tenant, "parked", nil)
+  tenants.set_parked(tenant, nil)
   tenant.parked_until = false
   standing.settle(q, tenant)
 end

@@ -27,6 +27,14 @@ function tenants.set(tenant, field, value)
   tenant.changes[field] = value
 end
 
+-- By which limit it is parked; nil: none. Written when that differs from what it was.
+function tenants.set_parked(tenant, limit)
+  if tenant.fields == NO_FIELDS then
+    tenant.fields = {}
+  end
+  tenant.fields.parked = limit
+end
+
 -- Where the lines of a level stand: there, or where the tenant's override puts them all.
 function tenants.has_work(tenant, standing)
   local override, at = tenant.fields.override, tenant.at
@@ -211,25 +219,37 @@ local function collect_places(tenant, level, at, out)
   end
 end
 
--- Answers how long the tenant must be kept: as long as ids are, and until its buckets are full again.
-local function save_limits(q, tenant)
+-- Adds the buckets that changed to what is written of the tenant. Answers how many values that has now, and how long
+-- the tenant must be kept: as long as ids are, and until its buckets are full again.
+local function collect_buckets(q, tenant, sets, count)
   local bucket = require "bucket"
-  local keep = q.settings.keep_ids
-  for _, state in ipairs(tenant.limits) do
+  local states, keep = tenant.limits, q.settings.keep_ids
+  for i = 1, #states do
+    local state = states[i]
     if state.changed then
-      tenants.set(tenant, "bucket:" .. state.rule.name, bucket.stored(state, q))
+      sets[count + 1], sets[count + 2] = state.field, bucket.stored(state, q)
+      count = count + 2
     end
-    if not state.holder then
-      keep = math.max(keep, state.tat - q.now)
+    if not state.holder and state.tat - q.now > keep then
+      keep = state.tat - q.now
     end
   end
-  return keep
+  return count, keep
 end
 
 -- `sets` is the one list of fields and values that all tenants share.
 local function write(q, tenant, out, sets)
-  local keep = tenant.limits and save_limits(q, tenant) or q.settings.keep_ids
-  local count, deletes = 0, nil
+  local count, keep, deletes = 0, q.settings.keep_ids, nil
+  if tenant.limits then
+    count, keep = collect_buckets(q, tenant, sets, count)
+  end
+  local parked, parked_before = tenant.fields.parked, tenant.parked_before
+  if tenant.parked_until and parked ~= parked_before then
+    sets[count + 1], sets[count + 2] = "parked", parked
+    count = count + 2
+  elseif parked_before and not parked then
+    deletes = { "parked" }
+  end
   for level, at in pairs(tenant.at) do
     collect_places(tenant, level, at, out)
     if at.changed then
@@ -357,9 +377,6 @@ function tenants.save(q)
     local before = tenant.parked_before
     if tenant.parked_until then
       note(parked, format("%d", tenant.parked_until), tenant.name)
-      if before == tenant.fields.parked then
-        tenant.changes.parked = nil
-      end
     elseif before then
       note(unparked, tenant.name)
     end
