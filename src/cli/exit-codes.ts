@@ -22,8 +22,8 @@ export const exitCodes = {
 
 export type ExitName = keyof typeof exitCodes
 
-/** Which of them an error of the library is. What is not named here is unexpected. */
-const exitOfErrorCode: Partial<Record<SluiceErrorCode, ExitName>> = {
+/** Which of them an error of the library is. */
+const exitOfErrorCode: Readonly<Record<SluiceErrorCode, ExitName>> = {
   SLUICE_INVALID_OPTIONS: 'usage',
   SLUICE_INVALID_JOB: 'usage',
   SLUICE_QUEUE_FULL: 'conflict',
@@ -31,9 +31,21 @@ const exitOfErrorCode: Partial<Record<SluiceErrorCode, ExitName>> = {
   SLUICE_STORE_OUT_OF_MEMORY: 'unreachable',
   SLUICE_UNSUPPORTED_REDIS: 'unreachable',
   SLUICE_EMBEDDED_REDIS_MISSING: 'unreachable',
+  SLUICE_OUTCOME_UNKNOWN: 'unreachable',
+  SLUICE_LEASE_LOST: 'conflict',
+  SLUICE_CLOSED: 'unexpected',
+  SLUICE_ACTION_CLOSED: 'conflict',
+  SLUICE_UNKNOWN_ACTION: 'notFound',
+  SLUICE_WAITED_TOO_LONG: 'waitedTooLong',
+  SLUICE_JOB_TIMEOUT: 'waitedTooLong',
+  SLUICE_PERMANENT: 'failedJobs',
+  SLUICE_THROTTLED: 'rateLimited',
+  SLUICE_UPSTREAM: 'unreachable',
+  SLUICE_SCRIPT: 'unexpected',
 }
 
 export function exitOfSluiceError(code: SluiceErrorCode): ExitName {
+  // Of a newer copy of the package, a code may not be in the table.
   return exitOfErrorCode[code] ?? 'unexpected'
 }
 

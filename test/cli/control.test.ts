@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { folderWith, removeFolder, ServerProcess } from './server-process.ts'
+
+let folder: string
+let server: ServerProcess
+
+beforeAll(async () => {
+  folder = folderWith()
+  server = await ServerProcess.start(folder, ['--queue', 'web=100/s'])
+})
+afterAll(async () => {
+  await server.stop()
+  await removeFolder(folder)
+})
+
+async function submitJob(job: object): Promise<void> {
+  const reply = await fetch(`${server.url}/v1/queues/web/jobs`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ type: 'http.request', ...job }),
+  })
+  expect(reply.ok).toBe(true)
+}
+
+describe('sluice tenants', () => {
+  it('weighs, limits, pauses and resumes a tenant, and shows how it stands', async () => {
+    const [set] = await server.data(['tenants', 'set', 'acme', '-q', 'web', '--weight', '3', '--rate', '5/s'])
+    const [paused] = await server.data(['tenants', 'pause', 'acme', '-q', 'web'])
+    await submitJob({ tenant: 'acme', payload: { url: 'http://unknown.example' } })
+    const listed = await server.data(['tenants', 'ls', '-q', 'web'])
+    const [resumed] = await server.data(['tenants', 'resume', 'acme', '-q', 'web'])
+
+    expect(set).toMatchObject({ tenant: 'acme', weight: 3, limits: [{ scope: 'tenant', limit: 5 }] })
+    expect(paused).toMatchObject({ state: 'paused' })
+    expect(listed).toMatchObject([{ tenant: 'acme', state: 'paused', waiting: 1 }])
+    expect(resumed).toMatchObject({ tenant: 'acme', weight: 3 })
+  })
+
+  it('is a table for people', async () => {
+    const { stdout } = await server.sluice(['tenants', 'get', 'nobody', '-q', 'web'])
+
+    expect(stdout).toMatch(/^tenant +state +waiting .*\nnobody +idle +0 /)
+  })
+})
+
+describe('sluice limits', () => {
+  it('lists, changes and resets limits while the queue runs', async () => {
+    const before = await server.data(['limits', 'ls', '-q', 'web'])
+    await server.data(['limits', 'set', 'queue', '50/s', '-q', 'web'])
+    await server.data(['limits', 'set', 'low', '5/s', '-q', 'web'])
+    const changed = await server.data(['limits', 'ls', '-q', 'web'])
+    const [reset] = await server.data(['limits', 'reset', 'queue', '-q', 'web'])
+
+    expect(before).toMatchObject([{ name: 'queue', limit: 100 }])
+    expect(changed).toMatchObject([
+      { name: 'queue', limit: 50 },
+      { name: 'low', limit: 5 },
+    ])
+    expect(reset).toMatchObject({ limits: [{ name: 'queue', limit: 100 }, { name: 'low' }] })
+  })
+
+  it('refuses a rate that is none with 2', async () => {
+    const { code, stderr } = await server.sluice(['limits', 'set', 'queue', 'fast', '-q', 'web'])
+
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^sluice: queue: It must be a rate such as '500\/s'.*\n$/)
+  })
+})
+
+describe('sluice dead', () => {
+  it('lists, shows, retries and discards dead letters', async () => {
+    await submitJob({ tenant: 'graveyard', payload: { url: 'http://not-allowed.example' } })
+    const find = () => server.data<{ key: string }>(['dead', 'ls', '-q', 'web', '--tenant', 'graveyard'])
+    await expect.poll(find, { timeout: 20_000 }).toHaveLength(1)
+    const [letter] = await find()
+    const key = letter?.key ?? ''
+
+    const [shown] = await server.data(['dead', 'show', key, '-q', 'web'])
+    const [retried] = await server.data(['dead', 'retry', key, '-q', 'web'])
+    await expect.poll(find, { timeout: 20_000 }).toHaveLength(1)
+    const [discarded] = await server.data(['dead', 'discard', key, '-q', 'web'])
+
+    expect(letter).toMatchObject({ tenant: 'graveyard', type: 'http.request', reason: 'discarded' })
+    expect(shown).toMatchObject({ state: 'failed', payload: { url: 'http://not-allowed.example' } })
+    expect(retried).toEqual({ key, retried: true })
+    expect(discarded).toEqual({ key, discarded: true })
+    expect(await find()).toEqual([])
+  })
+
+  it('ends with 3 for a letter that is not there', async () => {
+    const { code, stderr } = await server.sluice(['dead', 'retry', 'normal:default:1:acme', '-q', 'web'])
+
+    expect({ code, stderr }).toEqual({ code: 3, stderr: 'sluice: There is no such dead letter.\n' })
+  })
+})
+
+describe('a command that talks to a server', () => {
+  it('ends with 3 for a queue that is not there, as a problem document with --json', async () => {
+    const { code, stdout, stderr } = await server.sluice(['limits', 'ls', '-q', 'nowhere', '--json'])
+
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(JSON.parse(stderr)).toMatchObject({ status: 404, detail: expect.stringContaining('nowhere'), exitCode: 3 })
+  })
+
+  it('ends with 8 when there is no server, and says how to start one', async () => {
+    const { code, stderr } = await server.sluice(['tenants', 'ls'], { env: { SLUICE_URL: 'http://127.0.0.1:1' } })
+
+    expect(code).toBe(8)
+    expect(stderr).toMatch(/^sluice: no answer from http:\/\/127\.0\.0\.1:1 \(.*\); start it with "sluice serve".*\n$/)
+  })
+})

@@ -1,0 +1,60 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { stopEmbeddedServer } from '../../src/store/embedded.ts'
+import { type CliEnd, CliProcess, sluice } from './cli-process.ts'
+
+/** A folder to start commands in, with some files. */
+export function folderWith(files: Readonly<Record<string, string>> = {}): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'))
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
+  return folder
+}
+
+/** Ends the embedded server of a folder, and removes it. */
+export async function removeFolder(folder: string): Promise<void> {
+  await stopEmbeddedServer({ dataDir: join(folder, '.sluice') })
+  rmSync(folder, { recursive: true, force: true })
+}
+
+/** `sluice serve` on a free port, as another terminal would have it. */
+export class ServerProcess {
+  readonly url: string
+  readonly cli: CliProcess
+  readonly #folder: string
+
+  private constructor(cli: CliProcess, url: string, folder: string) {
+    this.cli = cli
+    this.url = url
+    this.#folder = folder
+  }
+
+  static async start(folder: string, args: readonly string[] = []): Promise<ServerProcess> {
+    const cli = new CliProcess(['serve', '--port', '0', ...args], { cwd: folder })
+    const [, url = ''] = await cli.said(/described at (http:\S+)\/docs/)
+    return new ServerProcess(cli, url, folder)
+  }
+
+  /** A command that talks to it. */
+  sluice(args: readonly string[], options: { env?: Record<string, string>; input?: string } = {}): Promise<CliEnd> {
+    return sluice(args, { cwd: this.#folder, ...options, env: { SLUICE_URL: this.url, ...options.env } })
+  }
+
+  /** The data of a command with --json: one document a line. */
+  async data<Document>(args: readonly string[]): Promise<Document[]> {
+    const { code, stdout, stderr } = await this.sluice([...args, '--json'])
+    if (code !== 0) throw new Error(`sluice ${args.join(' ')} ended with ${code}: ${stderr}`)
+    return stdout
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as Document)
+  }
+
+  async stop(): Promise<CliEnd> {
+    this.cli.signal('SIGTERM')
+    return this.cli.ended()
+  }
+}
