@@ -21,6 +21,15 @@ export function isNdjson(request: FastifyRequest): boolean {
   return (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() === NDJSON_TYPE
 }
 
+/** What a route does not read it must not seem to have obeyed. */
+export function refuseUnusedBody(request: FastifyRequest): void {
+  const takesBody = request.routeOptions.schema?.body !== undefined
+  if (takesBody || request.is404 || request.body === undefined) return
+  throw new Problem('invalid-request', 'This takes no body.', {
+    errors: [{ path: 'body', problem: 'must be left out' }],
+  })
+}
+
 /** Of a body in another coding nothing can be told before it is unpacked, least of all how large it is. */
 export function refuseEncodedBody(request: FastifyRequest): void {
   const coding = request.headers['content-encoding'] ?? 'identity'

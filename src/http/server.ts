@@ -10,7 +10,7 @@ import { IdempotencyStore } from '../store/idempotency.ts'
 import { KeyRing } from './api-keys.ts'
 import { auditChange } from './audit.ts'
 import { authenticate, authorize } from './auth.ts'
-import { addBodyParsers, limitBodyTime, refuseEncodedBody } from './body.ts'
+import { addBodyParsers, limitBodyTime, refuseEncodedBody, refuseUnusedBody } from './body.ts'
 import { answerClientError } from './client-error.ts'
 import type { App, Context } from './context.ts'
 import { handleError, handleNotFound } from './error-handler.ts'
@@ -132,6 +132,7 @@ function addHooks(app: App, context: Context, keys: KeyRing): void {
     refuseEncodedBody(request)
     limitBodyTime(request, settings.bodyTimeoutMs)
   })
+  app.addHook('preValidation', async (request) => refuseUnusedBody(request))
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id)
     await auditChange(context, request, reply)

@@ -12,6 +12,7 @@ import { type App, type Context, queueOf, submittingTenant } from '../context.ts
 import { definedOnly } from '../defined-only.ts'
 import { actionIdParam, actionName, flagParam, jobType, level, queueParam, tenantName } from '../fields.ts'
 import { answerOnce, digestOf, idempotencyKeyOf, send } from '../idempotency.ts'
+import { checkFirst, JobCheck } from '../job-check.ts'
 import { NdjsonReader } from '../ndjson.ts'
 import { invalidField, Problem } from '../problem.ts'
 import { submitters } from '../roles.ts'
@@ -127,6 +128,8 @@ async function submitBody(context: Context, request: FastifyRequest, reply: Fast
   const named = key === undefined ? generatedName() : `key-${digestOf(key).slice(0, 24)}`
   const input = definedOnly({ ...body, tenant, action: body.action ?? named }) as ActionInput
   const from = key === undefined ? 'start' : 'accepted'
+  const check = new JobCheck(tenant, body.type)
+  for (const job of body.jobs) check.check(job)
   const perform = async () => {
     // From here on something may be stored, whatever is answered.
     request.hasChanged = true
@@ -160,9 +163,12 @@ async function submitStream(context: Context, request: FastifyRequest, reply: Fa
   const isRepeat = from === 'accepted' && (await known.view())?.isSealed === true
   const action = await uploadJobs(request, reply, { action: known, reader }, async () => {
     if (isRepeat) return known
+    const check = new JobCheck(tenant, query.type)
+    const jobs = await checkFirst(reader.values(), (job) => check.check(job))
+    if (reader.mistake !== undefined) throw reader.mistake
     // Sealed only when it is known that the body was whole.
     const options = definedOnly({ ...query, tenant, webhook, from, action: name, seal: false })
-    return queue.submit({ ...options, jobs: reader.values() } as ActionInput, { whenFull: 'wait' })
+    return queue.submit({ ...options, jobs } as ActionInput, { whenFull: 'wait' })
   })
   if (isRepeat) reply.header('idempotency-replayed', 'true')
   else if (query.seal !== false) await action.seal()

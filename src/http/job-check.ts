@@ -1,0 +1,34 @@
+import { type JobInput, Packer } from '../engine/submission.ts'
+
+/**
+ * The engine opens an action and then reads its jobs. So that a request which is refused leaves no empty action behind,
+ * jobs that are there are looked at before: all of a list, the first of a stream. How large a payload may be only the
+ * queue knows.
+ */
+export class JobCheck {
+  readonly #packer: Packer
+  #index = 0
+
+  constructor(tenant: string, type: string | undefined) {
+    const place = { tenant, level: 'normal', laneToken: 'checked' } as const
+    this.#packer = new Packer(type === undefined ? {} : { type }, Number.MAX_SAFE_INTEGER, place)
+  }
+
+  /** Throws what submitting it would throw. */
+  check(job: object): void {
+    this.#packer.pack(job as JobInput, this.#index++, Date.now())
+  }
+}
+
+/** The same values, the first of which has been passed to `check`; it is not if there is none. */
+export async function checkFirst<T>(values: AsyncGenerator<T>, check: (first: T) => void): Promise<AsyncIterable<T>> {
+  const first = await values.next()
+  if (first.done) return values
+  check(first.value)
+  return startingWith(first.value, values)
+}
+
+async function* startingWith<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T> {
+  yield first
+  yield* rest
+}
