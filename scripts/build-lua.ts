@@ -11,8 +11,8 @@
  *   local ids, ids_from = ARGV, 3 -- list: jobs that are done         → args.ids: list, always the last
  *
  * Modules end up once each at the top of the script, in order of dependency. As with any `require`, a module runs when it
- * is first required: what only rare cases need is required where they are, and costs the others next to nothing (a
- * script runs from its top each time, and every function it makes costs a third of a microsecond). Lines of a file stay
+ * is first required: what only rare cases need is required where they are, and costs the others one function (a script
+ * runs from its top each time, and every function it makes costs a third of a microsecond). Lines of a file stay
  * together and keep their count, so that `origins` can lead from a line in a Lua error back to file and line.
  */
 import { createHash } from 'node:crypto'
@@ -130,6 +130,16 @@ function luaFiles(folder: string): string[] {
     .sort()
 }
 
+/** The module as a field of the table `make`: a function that makes it and leaves it in `made`. */
+function factoryOf({ identifier, lines }: LuaModule, opening: string): string[] {
+  const body = [...lines]
+  body[0] = `${opening}${identifier} = function() ${body[0]}`.trimEnd()
+  const last = body.findLastIndex((line) => line !== '')
+  const made = (body[last] as string).slice('return'.length).trim()
+  body[last] = `made.${identifier} = ${made} return made.${identifier} end,`
+  return body
+}
+
 class LuaBuilder {
   readonly problems: LuaProblem[] = []
   readonly #folders: LuaFolders
@@ -174,7 +184,8 @@ class LuaBuilder {
       return ''
     }
     if (!requires.includes(name)) requires.push(name)
-    return `local ${local} = ${identifierOf(name)}()`
+    const identifier = identifierOf(name)
+    return `local ${local} = made.${identifier} or make.${identifier}()`
   }
 
   #checkBody(file: string, line: number, text: string): void {
@@ -225,13 +236,11 @@ class LuaBuilder {
     const origins: BuiltScript['origins'] = []
     for (const module of this.#ordered(requires, name)) {
       origins.push({ line: output.length + 1, file: module.file, fileLine: 1 })
-      const body = [...module.lines]
-      const { identifier } = module
-      body[0] =
-        `local ${identifier} do local made ${identifier} = function() if made then return made end made = (function() ${body[0]}`.trimEnd()
-      body[body.length - 1] += ' end)() return made end end'
-      output.push(...body)
+      // One table of them all, so that a function for each is all that a call makes of a module it does not need.
+      const opening = output.length === 1 ? 'local made, make = {} make = { ' : ''
+      output.push(...factoryOf(module, opening))
     }
+    if (output.length > 1) output[output.length - 1] += ' }'
     origins.push({ line: output.length + 1, file, fileLine: 2 })
     output.push(...lines.slice(1))
     return { ...head, name, file, source: output.join('\n'), origins }

@@ -1,7 +1,6 @@
 -- What a worker has finished, as it tells it with its next claim.
 local queue = require "queue"
 local running = require "running"
-local places = require "places"
 
 local finishing = {}
 
@@ -42,6 +41,7 @@ end
 -- where the next group starts.
 local function succeed_in_action(q, name, lane, ended, ours, list, first, at)
   local actions = require "actions"
+  local places = require "places"
   local action, results = actions.of_lane(q, name, lane), tonumber(list[at + 1])
   if ours > 0 then
     actions.finish(q, action, "succeeded", ours)

@@ -2,13 +2,11 @@
 -- job's place follows from its number; what came back goes before them (fronts.lua). Lanes with work take turns: one is
 -- current, the others wait in the ring (ring.lua).
 local queue = require "queue"
-local places = require "places"
 local decimal = require "decimal"
 
 local lanes = {}
 
 local DEFAULT = "default"
-local ORDERED = 33 -- '!', with which the token of an ordered lane starts
 -- Records read from a list at once, so that large payloads are not read far beyond the reply's limit.
 local STEP = 16
 local DIGITS = decimal.SMALL
@@ -52,7 +50,8 @@ local function open_of_action(q, tenant, lane)
 end
 
 local function open_named(q, tenant, lane)
-  lane.is_ordered = string.byte(lane.token) == ORDERED
+  local places = require "places"
+  lane.is_ordered = places.is_ordered(lane.token)
   if places.action_of(lane.token) then
     open_of_action(q, tenant, lane)
     return
