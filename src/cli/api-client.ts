@@ -106,6 +106,8 @@ export class ApiClient {
   #unreachable(error: unknown): unknown {
     if (error instanceof CliError || (error as Error).name === 'AbortError') return error
     const { cause } = error as Error
+    // What the body was made of could not be read: no fault of the server.
+    if (cause instanceof CliError) return cause
     const why = cause instanceof Error ? ((cause as NodeJS.ErrnoException).code ?? cause.message) : String(error)
     return new CliError(
       'unreachable',

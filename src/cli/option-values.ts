@@ -47,6 +47,12 @@ export function duration(text: string): number {
   return ms
 }
 
+/** What a header of HTTP can hold. */
+export function headerText(text: string): string {
+  if (!/^[\x20-\x7e]{1,256}$/.test(text)) throw new InvalidArgumentError('It must be printable ASCII.')
+  return text
+}
+
 /** `a,b,c`; may be given more than once. */
 export function commaList(text: string, before: readonly string[] = []): string[] {
   const names = text

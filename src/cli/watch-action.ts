@@ -13,8 +13,6 @@ import { actionPath } from './server-options.ts'
 const RECONNECT_TIMES = 30
 const RECONNECT_EVERY_MS = 1_000
 
-const endStates: readonly string[] = ['COMPLETED', 'FAILED', 'CANCELED']
-
 export interface WatchOptions {
   readonly output: Output
   readonly interruption: Interruption
@@ -54,13 +52,15 @@ async function followToEnd(
   signal: AbortSignal,
   onProgress: (progress: ActionProgress) => void,
 ): Promise<ActionProgress> {
+  let last: ActionProgress | undefined
   for (let failures = 0; ; ) {
     try {
-      for await (const { data } of api.events(actionPath(id, 'events'), signal)) {
-        const progress = data as ActionProgress
+      for await (const { event, data } of api.events(actionPath(id, 'events'), signal)) {
         failures = 0
-        onProgress(progress)
-        if (endStates.includes(progress.state)) return progress
+        if (event === 'end' && last !== undefined) return last
+        if (event !== 'progress') continue
+        last = data as ActionProgress
+        onProgress(last)
       }
     } catch (error) {
       const canComeBack = error instanceof CliError ? error.exit === 'unreachable' : !signal.aborted
@@ -76,7 +76,7 @@ function rowOf(id: string, progress: ActionProgress): Progress {
   return { label: id, done, total: isSealed ? total : undefined, failed, perSecond, etaMs, note: state }
 }
 
-export function exitOfEnd({ state, failed }: Pick<ActionProgress, 'state' | 'failed'>): ExitName {
+function exitOfEnd({ state, failed }: Pick<ActionProgress, 'state' | 'failed'>): ExitName {
   if (state === 'CANCELED') return 'canceled'
   return state === 'FAILED' || failed > 0 ? 'failedJobs' : 'ok'
 }

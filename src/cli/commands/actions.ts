@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
-import type { ActionView } from '../../index.ts'
+import type { ActionSummary, ActionView } from '../../index.ts'
 import { type Invocation, newCommand, onCall } from '../command.ts'
 import { sayDuration } from '../duration.ts'
 import { Interruption } from '../interruption.ts'
+import { inChunks, readJobLines } from '../job-lines.ts'
 import { duration, wholeNumber } from '../option-values.ts'
 import { type Output, table } from '../output.ts'
 import {
@@ -19,10 +20,10 @@ import { watchAction } from '../watch-action.ts'
 
 export function actionsCommand(): Command {
   const group = newCommand('actions', {
-    summary: 'look at bulk actions, watch, seal, cancel and retry them, and get their results',
+    summary: 'look at bulk actions, add to them, seal, cancel and retry them, get their results',
     examples: ['sluice actions ls --queue promotions', 'sluice actions watch promotions:acme:summer-sale'],
   })
-  for (const command of [list(), get(), watch(), seal(), cancel(), retry(), results()]) group.addCommand(command)
+  for (const command of [list(), get(), watch(), add(), seal(), cancel(), retry(), results()]) group.addCommand(command)
   return group
 }
 
@@ -65,10 +66,19 @@ function get(): Command {
     examples: ['sluice actions get promotions:acme:summer-sale'],
   })
   return onCall<ServerOptions>(withServer(command), async ({ output, options, args }) => {
-    const action = await useApi(options, (api) => api.get<ActionView>(actionPath(args[0] as string)))
-    show(output, action)
+    const id = args[0] as string
+    await useApi(options, async (api) => {
+      const action = await api.get<ActionView>(actionPath(id))
+      // While it runs, the counts say all there is.
+      if (action.endedAt === undefined) show(output, action)
+      else show(output, { ...action, ...summaryFields(await api.get<ActionSummary>(actionPath(id, 'summary'))) })
+    })
     return 'ok'
   })
+}
+
+function summaryFields({ durationMs, attempts, throttles, errors, aggregate }: ActionSummary) {
+  return { durationMs, attempts, throttles, errors, aggregate }
 }
 
 function show(output: Output, action: ActionView): void {
@@ -114,6 +124,26 @@ function watch(): Command {
     } finally {
       interruption.ignore()
     }
+  })
+}
+
+interface AddOptions extends ServerOptions {
+  readonly payloads?: true
+}
+
+function add(): Command {
+  const command = newCommand('add <id> [file]', {
+    summary: 'add jobs of a file, or of standard input, to an action that is open',
+    examples: ['sluice actions add promotions:acme:summer-sale more.ndjson'],
+  }).option('--payloads', 'each line is the payload of a job')
+  return onCall<AddOptions>(withServer(command), async ({ output, options, args }) => {
+    const [id = '', path = '-'] = args
+    const lines = readJobLines(path, { isPayload: options.payloads === true })
+    const action = await useApi(options, (api) =>
+      api.upload<ActionView & { accepted: number }>(actionPath(id, 'jobs'), inChunks(lines)),
+    )
+    output.data(action, () => `${action.id}: ${action.accepted} jobs more, ${action.counts.total} in all`)
+    return 'ok'
   })
 }
 

@@ -6,9 +6,12 @@ import { CliError } from '../cli-error.ts'
 import { type Invocation, newCommand, onCall } from '../command.ts'
 import type { ExitName } from '../exit-codes.ts'
 import { Interruption } from '../interruption.ts'
-import { nameOfInput, readJsonLines } from '../ndjson.ts'
-import { decimal, duration } from '../option-values.ts'
-import { type QueueServerOptions, queuePath, useApi, withQueue } from '../server-options.ts'
+import { inChunks, readJobLines } from '../job-lines.ts'
+import { nameOfInput } from '../ndjson.ts'
+import { decimal, duration, headerText } from '../option-values.ts'
+import type { Output } from '../output.ts'
+import { ProgressBars } from '../progress-bar.ts'
+import { actionPath, type QueueServerOptions, queuePath, useApi, withQueue } from '../server-options.ts'
 import { watchAction } from '../watch-action.ts'
 
 interface SubmitOptions extends QueueServerOptions {
@@ -26,6 +29,12 @@ interface SubmitOptions extends QueueServerOptions {
   readonly dryRun?: true
 }
 
+/** The action, with what this submit has added to it. */
+interface SubmittedAction extends ActionView {
+  readonly accepted: number
+  readonly duplicates: number
+}
+
 export function submitCommand(): Command {
   const command = newCommand('submit [file]', {
     summary: 'submit a file of jobs, or standard input, as one action',
@@ -41,7 +50,7 @@ export function submitCommand(): Command {
     .requiredOption('-t, --tenant <name>', 'whom it is for')
     .option('--type <type>', 'of jobs that name none', 'http.request')
     .option('--level <level>', 'high, normal or low')
-    .option('--action <name>', 'its name; one is made up unless given')
+    .option('--action <name>', 'its name; one is made up unless given', headerText)
     .option('--keep-results', 'keep what the jobs return, for "sluice actions results"')
     .option('--fail-fast', 'the first job that fails ends the action')
     .option(
@@ -50,7 +59,7 @@ export function submitCommand(): Command {
       decimal({ min: 0, max: 1 }),
     )
     .option('--payloads', 'each line is the payload of a job')
-    .option('--no-seal', 'leave it open: more jobs come, under the same --action')
+    .option('--no-seal', 'leave it open: more jobs come with "sluice actions add"')
     .option('--wait', 'show how it goes on, until it ends')
     .option('--timeout <time>', 'of --wait', duration)
     .option('--dry-run', 'read and check the file, and submit nothing')
@@ -59,25 +68,22 @@ export function submitCommand(): Command {
 
 async function submit({ output, options, args }: Invocation<SubmitOptions>): Promise<ExitName> {
   const path = args[0] ?? '-'
+  // A file is read to its end before anything of it is submitted; what comes through a pipe cannot be.
+  const jobs = path === '-' && !options.dryRun ? undefined : await countJobs(path, options)
   if (options.dryRun) {
-    let jobs = 0
-    for await (const _ of jobLines(path, options)) jobs += 1
     output.data({ jobs, submitted: false }, () => `${nameOfInput(path)} has ${jobs} jobs; nothing was submitted`)
     return 'ok'
   }
   return useApi(options, async (api) => {
-    const action = await upload(api, path, options)
+    const action = await upload(api, path, options, sending(output, jobs))
     if (!options.wait) {
-      output.data(
-        action,
-        () => `${action.id} has ${action.counts.total} jobs; watch it: sluice actions watch ${action.id}`,
-      )
+      output.data(action, () => `${action.id}: ${action.accepted} jobs; follow it: sluice actions watch ${action.id}`)
       return 'ok'
     }
     const interruption = Interruption.listen(() => {})
     try {
       const exit = await watchAction(api, action.id, { output, interruption, timeoutMs: options.timeout })
-      const end = await api.get<ActionView>(`/v1/actions/${encodeURIComponent(action.id)}`)
+      const end = await api.get<ActionView>(actionPath(action.id))
       output.data(end, () => `${end.id}: ${end.state}, ${end.counts.succeeded} succeeded, ${end.counts.failed} failed`)
       return exit
     } finally {
@@ -86,50 +92,53 @@ async function submit({ output, options, args }: Invocation<SubmitOptions>): Pro
   })
 }
 
-async function upload(api: ApiClient, path: string, options: SubmitOptions): Promise<ActionView> {
+async function countJobs(path: string, options: SubmitOptions): Promise<number> {
+  let jobs = 0
+  for await (const _ of linesOf(path, options)) jobs += 1
+  return jobs
+}
+
+/** The jobs of the file, as the server takes them. */
+function linesOf(path: string, { payloads }: SubmitOptions): AsyncGenerator<string> {
+  return readJobLines(path, { isPayload: payloads === true })
+}
+
+/** Shows how many have gone out, of how many if that is known. */
+function sending(output: Output, total: number | undefined) {
+  return async function* (lines: AsyncIterable<string>): AsyncGenerator<string> {
+    const bars = new ProgressBars(output)
+    let done = 0
+    for await (const line of lines) {
+      done += 1
+      bars.update([{ label: 'submitting', done, total }])
+      yield line
+    }
+    bars.clear()
+  }
+}
+
+async function upload(
+  api: ApiClient,
+  path: string,
+  options: SubmitOptions,
+  shown: (lines: AsyncIterable<string>) => AsyncIterable<string>,
+): Promise<SubmittedAction> {
   const { queue, tenant, type, level, keepResults, failFast, maxFailureRatio, seal } = options
   // Named here, so that a submit that breaks off can be repeated.
   const name = options.action ?? randomUUID()
   try {
-    return await api.upload<ActionView>(queuePath(queue, 'actions'), inChunks(jobLines(path, options)), {
+    return await api.upload<SubmittedAction>(queuePath(queue, 'actions'), inChunks(shown(linesOf(path, options))), {
       query: { tenant, type, level, keepResults, failFast, maxFailureRatio, seal: seal ? undefined : false },
       headers: { 'idempotency-key': JSON.stringify(name) },
     })
   } catch (error) {
-    if (error instanceof CliError && error.exit === 'unreachable') {
-      throw new CliError('unreachable', `${error.message}; to go on, submit the same file with --action ${name}`, {
-        cause: error,
-      })
-    }
-    throw error
+    // What the server itself has refused is no stream that broke off.
+    const isBrokenOff = error instanceof CliError && error.details.status === undefined
+    if (!isBrokenOff || (error.exit !== 'unreachable' && path !== '-')) throw error
+    const { exit, message, details } = error
+    throw new CliError(exit, `${message}; to go on, submit the same jobs with --action ${name}`, {
+      cause: error,
+      details,
+    })
   }
-}
-
-/** Each job as a line of JSON, as the server takes it. */
-async function* jobLines(path: string, { payloads }: SubmitOptions): AsyncGenerator<string> {
-  for await (const { line, value } of readJsonLines(path)) {
-    if (payloads) yield `${JSON.stringify({ payload: value })}\n`
-    else if (typeof value === 'object' && value !== null && 'payload' in value) yield `${JSON.stringify(value)}\n`
-    else {
-      throw new CliError(
-        'usage',
-        `${nameOfInput(path)}:${line}: is no job such as {"payload":{…}}; if each line is the payload itself, add --payloads`,
-      )
-    }
-  }
-}
-
-/** A write to the network for each line would cost more than the line. */
-const CHUNK_CHARACTERS = 65_536
-
-async function* inChunks(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
-  const encoder = new TextEncoder()
-  let chunk = ''
-  for await (const line of lines) {
-    chunk += line
-    if (chunk.length < CHUNK_CHARACTERS) continue
-    yield encoder.encode(chunk)
-    chunk = ''
-  }
-  if (chunk !== '') yield encoder.encode(chunk)
 }
