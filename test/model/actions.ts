@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import type { Level } from '../../src/store/names.ts'
 import type { Finish } from '../../src/store/scripts/finish-and-claim.ts'
+import type { DutyOutcome } from '../../src/store/scripts/settle-duty.ts'
 import type { DeclaredSettings, LimitChange, LimitRule } from '../../src/store/settings.ts'
 import type { Action, FinishStep, LineStep } from './steps.ts'
 
@@ -17,7 +18,12 @@ const tenant = fc.oneof(
   { weight: 1, arbitrary: fc.nat(15).map((n) => `t${n}`) },
 )
 const level = fc.constantFrom<Level>('high', 'normal', 'low')
-const lane = fc.constantFrom('default', 'default', 'm', 'n', '!o', '!p')
+/** Of bulk actions: enough that some are open while others have ended. */
+const actionName = fc.constantFrom('u', 'v', 'w', 'x', 'y')
+const lane = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom('default', 'default', 'm', 'n', '!o', '!p') },
+  { weight: 3, arbitrary: fc.nat(40).map((at) => `@${at}`) },
+)
 const client = fc.nat(2)
 const which = fc.nat(40)
 const rarely = (arity = 12): fc.Arbitrary<boolean> => fc.nat(arity).map((n) => n === arity)
@@ -163,6 +169,30 @@ const claim: fc.Arbitrary<Action> = fc.record({
   finished: fc.array(finished, { maxLength: 5 }),
 })
 
+const openAction: fc.Arbitrary<Action> = fc.record({
+  do: fc.constant('open action' as const),
+  client,
+  tenant: fc.constantFrom('a', 'b', 'c', 'd'),
+  name: actionName,
+  isOrdered: rarely(3),
+  rules: fc.record({
+    // Actions of type A have an aggregate of their own.
+    type: fc.constantFrom('T', 'T', 'A'),
+    level,
+    keepResults: fc.boolean(),
+    failFast: rarely(4),
+    maxFailureRatio: fc.constantFrom(undefined, undefined, 0, 0.3),
+    sealTimeoutMs: fc.constantFrom(0, 0, 1_000),
+  }),
+  webhook: fc.constantFrom('', '', '{}'),
+})
+
+const became: fc.Arbitrary<DutyOutcome> = fc.oneof(
+  fc.constant<DutyOutcome>({ outcome: 'done', aggregate: '{}' }),
+  fc.constant<DutyOutcome>({ outcome: 'done', error: 'no' }),
+  fc.constantFrom<DutyOutcome>({ outcome: 'again', afterMs: 100 }, { outcome: 'renewed', afterMs: 500 }),
+)
+
 /** By how often they come. */
 const weighted: readonly (readonly [number, fc.Arbitrary<Action>])[] = [
   [
@@ -194,6 +224,35 @@ const weighted: readonly (readonly [number, fc.Arbitrary<Action>])[] = [
     }),
   ],
   [3, fc.record({ do: fc.constant('letter' as const), client, which, retries: fc.boolean() })],
+  [6, openAction],
+  [
+    4,
+    fc.record({
+      do: fc.constant('end action' as const),
+      client,
+      which,
+      verb: fc.constantFrom('seal' as const, 'seal' as const, 'cancel' as const),
+    }),
+  ],
+  [
+    1,
+    fc.record({
+      do: fc.constant('watch action' as const),
+      client,
+      which,
+      forMs: fc.constantFrom(0, 1_000, 60_000),
+    }),
+  ],
+  [
+    2,
+    fc.record({
+      do: fc.constant('read actions' as const),
+      which: fc.array(which, { minLength: 1, maxLength: 3 }),
+      withStatistics: fc.boolean(),
+    }),
+  ],
+  [3, fc.constantFrom(100, 15_000).map((leaseMs) => ({ do: 'take duty', leaseMs }))],
+  [3, fc.record({ do: fc.constant('settle duty' as const), client, which, became })],
   [4, which.map((at) => ({ do: 'read job', which: at }))],
   [2, tenant.map((name) => ({ do: 'read tenant', tenant: name }))],
   [2, fc.oneof(tenant, fc.constant('')).map((name) => ({ do: 'read limits', tenant: name }))],

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { Redis } from 'ioredis'
-import { levels } from '../../src/store/names.ts'
+import { actionOfLane, levels } from '../../src/store/names.ts'
 import type { KeyContent, Keyspace } from '../../src/testing/keyspace.ts'
+import { inAnyOrder, predictActions } from './keyspace-of-actions.ts'
 import { NEVER } from './reference/bucket.ts'
 import type { QueueModel } from './reference/queue-model.ts'
 import { claimedTextOf, isDefaultLane, type Job, type Tenant, textOf } from './reference/tenant.ts'
@@ -17,6 +18,7 @@ const ORDER = {
   state: namesIn('queue.lua', /local NUMBERS = \{(.*?)\n\}/s, /"([a-z:_]+)"/g),
   pauses: namesIn('queue.lua', /local PAUSES = \{(.*?)\n\}/s, /"([a-z:_]+)"/g),
   level: namesIn('tenants.lua', /local function pack_level\(at\)(.*?)\nend/s, /\bat\.([a-z_]+)/g),
+  action: ['state', ...namesIn('actions.lua', /local NUMBERS = \{(.*?)\n\}/s, /"([a-z_]+)"/g)],
 }
 
 /** A tenant that has had nothing on a level so far. */
@@ -28,7 +30,7 @@ function namesIn(file: string, part: RegExp, name: RegExp): string[] {
   return [...body.replaceAll(/--.*/g, '').matchAll(name)].map(([, each]) => each as string)
 }
 
-function packed(what: keyof typeof ORDER, values: Readonly<Record<string, string | number>>): string {
+export function packed(what: keyof typeof ORDER, values: Readonly<Record<string, string | number>>): string {
   return ORDER[what].map((name) => `${name}=${values[name] ?? 0}`).join(' ')
 }
 
@@ -86,13 +88,14 @@ export function predictKeyspace(model: QueueModel): Keyspace {
   )
 
   const fronts = model.tenants.flatMap(({ lanes }) => lanes.flatMap(({ front }) => front))
+  const delayed = model.jobs.filter(({ state, isLingering }) => state === 'delayed' || isLingering)
   zset(
     'delayed',
-    at('delayed').map((job) => [job.key, job.at]),
+    delayed.map((job) => [job.key, job.at]),
   )
   hash(
     'aside',
-    [...at('delayed'), ...fronts].map((job) => [job.key, textOf(job)]),
+    [...delayed, ...fronts, ...[...model.trash.values()].flat()].map((job) => [job.key, textOf(job)]),
   )
   zset(
     'leases',
@@ -113,7 +116,9 @@ export function predictKeyspace(model: QueueModel): Keyspace {
     at('failed').map((job) => [job.key, `${Math.floor(job.at / 1000)},${job.reason}\n${textOf(job)}`]),
   )
   zset('canceled', [
-    ...at('canceled').map((job) => [job.key, job.at] as const),
+    ...at('canceled')
+      .filter((job) => job.at > 0 && !job.isLingering)
+      .map((job) => [job.key, job.at] as const),
     ...at('running')
       .filter(({ isCanceling }) => isCanceling)
       .map((job) => [job.key, NEVER] as const),
@@ -138,7 +143,7 @@ export function predictKeyspace(model: QueueModel): Keyspace {
         lane.front.map(({ key }) => key),
       )
       if (isDefaultLane(lane)) continue
-      if (lane.next !== undefined) numbers.push([id, String(lane.next)])
+      if (lane.next !== undefined && actionOfLane(lane.token) === undefined) numbers.push([id, String(lane.next)])
       if (lane.busy) numbers.push([`busy:${id}`, lane.busy.key])
     }
     hash(`lanes:${tenant.name}`, numbers)
@@ -157,6 +162,7 @@ export function predictKeyspace(model: QueueModel): Keyspace {
     ),
   ])
   hash('queue', predictQueue(model))
+  Object.assign(keys, predictActions(model))
   return keys
 }
 
@@ -231,9 +237,10 @@ export async function readable(redis: Redis, found: Keyspace, prefix: string): P
   for (const [key, content] of Object.entries(found)) {
     const part = key.slice(prefix.length)
     if (NOT_PREDICTED.test(part)) continue
-    keys[part] = content
-    if (!('hash' in content) || !/^(queue$|tenant:)/.test(part)) continue
-    const { settings: _, server: __, limits: ___, own_limits: ____, ...hash } = content.hash
+    keys[part] = 'stream' in content ? { stream: inAnyOrder(content.stream) } : content
+    if (!('hash' in content) || !/^(queue$|tenant:|action:)/.test(part)) continue
+    const { settings: _, server: __, limits: ___, own_limits: ____, 'aggregated:A': _____, ...hash } = content.hash
+    if (part.startsWith('action:')) for (const field of ['rules', 'watchers']) delete hash[field]
     if (hash.weight !== undefined) hash.weight = String(Number(hash.weight))
     keys[part] = { ...content, hash }
     for (const field of Object.keys(hash)) if (PACKED.test(field)) fields.push({ key, field, hash })
@@ -242,7 +249,9 @@ export async function readable(redis: Redis, found: Keyspace, prefix: string): P
   const unpacked = (await redis.eval(UNPACK, fields.length, ...names)) as string[][]
   fields.forEach(({ key, field, hash }, at) => {
     const values = unpacked[at] as string[]
-    if (key.slice(prefix.length) === 'queue') hash[field] = named(field as 'state' | 'pauses', values)
+    const part = key.slice(prefix.length)
+    if (part === 'queue') hash[field] = named(field as 'state' | 'pauses', values)
+    else if (part.startsWith('action:')) hash[field] = named('action', values)
     else if (field === 'state') hash[field] = values.join(' ')
     else hash[field] = named('level', values)
     if (hash[field] === packed('level', NOTHING)) delete hash[field]

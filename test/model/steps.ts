@@ -1,21 +1,29 @@
 import { deepStrictEqual } from 'node:assert'
 import type fc from 'fast-check'
-import { idDigest, type Level } from '../../src/store/names.ts'
+import { actionOfLane, idDigest, type Level, toActionLane } from '../../src/store/names.ts'
 import { decodeRecord, encodeRecord } from '../../src/store/record.ts'
 import { admitJob } from '../../src/store/scripts/admit-job.ts'
 import { cancelJob } from '../../src/store/scripts/cancel-job.ts'
 import { changeSettings } from '../../src/store/scripts/change-settings.ts'
 import { changeTenant, type TenantPatch } from '../../src/store/scripts/change-tenant.ts'
+import { endAction } from '../../src/store/scripts/end-action.ts'
 import { type Finish, type FinishedJob, finishAndClaim } from '../../src/store/scripts/finish-and-claim.ts'
+import { freeTrash } from '../../src/store/scripts/free-trash.ts'
+import { type ActionRules, openAction } from '../../src/store/scripts/open-action.ts'
 import { pauseQueue } from '../../src/store/scripts/pause-queue.ts'
+import { readActions } from '../../src/store/scripts/read-actions.ts'
 import { readDeadLetters } from '../../src/store/scripts/read-dead-letters.ts'
 import { type JobAddress, readJob } from '../../src/store/scripts/read-job.ts'
 import { readLimits } from '../../src/store/scripts/read-limits.ts'
 import { readTenant } from '../../src/store/scripts/read-tenant.ts'
 import { renewLeases } from '../../src/store/scripts/renew-leases.ts'
+import { type DutyOutcome, settleDuty } from '../../src/store/scripts/settle-duty.ts'
 import { type SubmitLine, submitJobs } from '../../src/store/scripts/submit-jobs.ts'
 import { takeDeadLetter } from '../../src/store/scripts/take-dead-letter.ts'
+import { takeDuty } from '../../src/store/scripts/take-duty.ts'
+import { watchAction } from '../../src/store/scripts/watch-action.ts'
 import type { SettingsPatch } from '../../src/store/settings.ts'
+import { isClosed } from './reference/action.ts'
 import type { Job } from './reference/tenant.ts'
 import type { Client, Held, World } from './world.ts'
 
@@ -58,6 +66,20 @@ export type Action =
   | { readonly do: 'tenant'; readonly tenant: string; readonly patch: TenantPatch }
   | { readonly do: 'pause'; readonly level: Level | undefined; readonly isPaused: boolean }
   | { readonly do: 'letter'; readonly client: number; readonly which: number; readonly retries: boolean }
+  | {
+      readonly do: 'open action'
+      readonly client: number
+      readonly tenant: string
+      readonly name: string
+      readonly isOrdered: boolean
+      readonly rules: Omit<ActionRules, 'lane'>
+      readonly webhook: string
+    }
+  | { readonly do: 'end action'; readonly client: number; readonly which: number; readonly verb: 'seal' | 'cancel' }
+  | { readonly do: 'watch action'; readonly client: number; readonly which: number; readonly forMs: number }
+  | { readonly do: 'read actions'; readonly which: readonly number[]; readonly withStatistics: boolean }
+  | { readonly do: 'take duty'; readonly leaseMs: number }
+  | { readonly do: 'settle duty'; readonly client: number; readonly which: number; readonly became: DutyOutcome }
   | { readonly do: 'read job'; readonly which: number }
   | { readonly do: 'read tenant'; readonly tenant: string }
   | { readonly do: 'read limits'; readonly tenant: string }
@@ -152,6 +174,44 @@ async function perform(world: World, action: Action): Promise<void> {
       deepStrictEqual(reply, model.takeDeadLetter(job, action.retries, now))
       return
     }
+    case 'open action': {
+      const { client, tenant, name, isOrdered, rules, webhook } = action
+      const opened = { tenant, name, rules: { ...rules, lane: toActionLane(name, isOrdered) }, webhook }
+      const reply = await openAction(world.client(client).requests, opened, nowUs)
+      deepStrictEqual(reply, model.openAction(opened, now))
+      return
+    }
+    case 'end action': {
+      const ended = { ...namedAction(world, action.which), verb: action.verb }
+      const reply = await endAction(world.client(action.client).requests, ended, nowUs)
+      deepStrictEqual(reply, model.endAction(ended, now))
+      return
+    }
+    case 'watch action': {
+      const { name: client, requests } = world.client(action.client)
+      const watched = { ...namedAction(world, action.which), forMs: action.forMs }
+      const reply = await watchAction(requests, watched, nowUs)
+      deepStrictEqual(reply, model.watchAction({ ...watched, client }, now))
+      return
+    }
+    case 'read actions': {
+      const { withStatistics } = action
+      const named = action.which.map((which) => namedAction(world, which))
+      const names = named.map(({ tenant, name }) => `${tenant}:${name}`)
+      const found = await readActions(world.client(0).requests, names, { withStatistics, nowUs })
+      const expected = named.map(({ tenant, name }) => model.readAction(tenant, name, withStatistics, now))
+      deepStrictEqual(found, expected)
+      return
+    }
+    case 'take duty': {
+      const { leaseMs } = action
+      const duty = await takeDuty(world.client(0).requests, { leaseMs, nowUs })
+      deepStrictEqual(duty, model.takeDuty(leaseMs, now))
+      if (duty) world.duties.push(duty)
+      return
+    }
+    case 'settle duty':
+      return settle(world, action)
     case 'read job':
       return compareJob(world, pick(model.jobs, action.which))
     case 'read tenant':
@@ -184,7 +244,48 @@ function pick<T>(list: readonly T[], which: number): T | undefined {
   return list[which % list.length]
 }
 
-function toLine(world: World, { tenant, level, lane, base, kind, jobs }: LineStep): SubmitLine {
+/** One that is there, or now and then one that is not. */
+function namedAction({ model }: World, which: number): { tenant: string; name: string } {
+  const { tenant, name } = model.actions[which % (model.actions.length + 1)] ?? { tenant: 'a', name: 'never' }
+  return { tenant, name }
+}
+
+/** Does what the duty asks for, as far as it is a matter of the store, and says what became of it. */
+async function settle(world: World, { client, which, became }: Action & { do: 'settle duty' }): Promise<void> {
+  const { model, now, nowUs } = world
+  const duty = pick(world.duties, which)
+  if (!duty) return
+  const { requests } = world.client(client)
+  if (duty.kind === 'seal') {
+    const { tenant, name } = duty
+    const reply = await endAction(requests, { tenant, name, verb: 'seal' }, nowUs)
+    deepStrictEqual(reply, model.endAction({ tenant, name, verb: 'seal' }, now))
+  }
+  let isDone = true
+  if (duty.kind === 'free') {
+    const left = await freeTrash(requests, duty.tenant, 2, nowUs)
+    deepStrictEqual(left, model.freeTrash(duty.tenant, 2, now))
+    isDone = left === 0
+  }
+  const outcome: DutyOutcome = isDone || became.outcome !== 'done' ? became : { outcome: 'again', afterMs: 0 }
+  const reply = await settleDuty(requests, duty, outcome, nowUs)
+  deepStrictEqual(reply, model.settleDuty(duty, outcome, now))
+}
+
+/** A lane `@<n>` is that of one of the open actions, or now and then of any; without one, of an action never opened. */
+function placeOf({ model }: World, { tenant, level, lane }: LineStep): Pick<SubmitLine, 'tenant' | 'level' | 'lane'> {
+  const at = actionOfLane(lane)
+  if (at === undefined) return { tenant, level, lane }
+  const open = model.actions.filter((action) => !isClosed(action))
+  const action = pick(Number(at) % 10 === 0 ? model.actions : open, Number(at))
+  return action
+    ? { tenant: action.tenant, level: action.rules.level, lane: action.rules.lane }
+    : { tenant, level, lane }
+}
+
+function toLine(world: World, line: LineStep): SubmitLine {
+  const { base, kind, jobs } = line
+  const { tenant, level, lane } = placeOf(world, line)
   const entries = jobs.flatMap(({ id, delayUs }) => {
     const isNamed = kind === 'named' || (kind === 'later' && id % 2 === 0)
     world.ids += 1
@@ -208,7 +309,7 @@ async function claim(world: World, action: Action & { do: 'claim' }): Promise<vo
   const finished: FinishedJob[] = action.finished
     .flatMap(({ which, isZombie, finish }) => {
       const one = pick(isZombie ? client.claimed : held, which)
-      return one ? [{ ...one, finish }] : []
+      return one ? [{ ...one, finish, ...measured(one, finish, which) }] : []
     })
     .filter(({ fence, jobKey }, at, all) => all.findIndex((one) => one.fence === fence && one.jobKey === jobKey) === at)
   const untold = action.saysUntold ? untoldOf(client, finished) : undefined
@@ -233,6 +334,15 @@ async function claim(world: World, action: Action & { do: 'claim' }): Promise<vo
   }
 }
 
+/** What a worker tells of a job of an action that has ended. */
+function measured({ jobKey }: Held, { outcome }: Finish, which: number): Pick<FinishedJob, 'action'> {
+  if (actionOfLane(jobKey.split(':')[1] as string) === undefined) return {}
+  if (outcome !== 'succeeded' && outcome !== 'dead') return {}
+  return {
+    action: { attempts: 1, throttles: which % 2, durationMs: 10 * which, result: which % 3 === 0 ? '' : `r${which}` },
+  }
+}
+
 /** As a worker counts: what it has told of before is told; undefined when it tells of anything twice. */
 function untoldOf(client: Client, finished: readonly FinishedJob[]): ReadonlyMap<string, number> | undefined {
   const names = finished.map(({ fence, jobKey }) => `${fence} ${jobKey}`)
@@ -247,7 +357,7 @@ function untoldOf(client: Client, finished: readonly FinishedJob[]): ReadonlyMap
 function addressOf(job: Job): JobAddress {
   return job.digest === ''
     ? { jobKey: job.key, tenant: '', action: '', digest: '' }
-    : { jobKey: '', tenant: job.tenant, action: '', digest: job.digest }
+    : { jobKey: '', tenant: job.tenant, action: actionOfLane(job.lane) ?? '', digest: job.digest }
 }
 
 async function compareJob(world: World, named: Job | undefined): Promise<void> {
@@ -290,7 +400,7 @@ async function repeat(world: World, action: Action & { do: 'repeat' }): Promise<
   if (!sent) return
   const word = (sent.reply as unknown[])[0]
   // Nothing was done, so nothing is remembered: asked again, they look again.
-  if (word === 'unknown' || word === 'stale' || word === 'canceled' || word === 'ended') return
+  if (['unknown', 'stale', 'canceled', 'ended', 'lost', 'unnamed'].includes(word as string)) return
   const before = await world.dump()
 
   const reply = (await world.repeat(client, sent)) as unknown[]
@@ -300,8 +410,8 @@ async function repeat(world: World, action: Action & { do: 'repeat' }): Promise<
   if (sent.script.name === 'finish-and-claim') {
     const jobs = world.model.lease(String(expected[4]))?.jobs ?? []
     const left = new Set(jobs.map(({ key }) => key))
-    const given = expected[6] as string[]
-    expected[6] = given.filter((_, at) => left.has(given[at - (at % 2)] as string))
+    const given = (expected[6] as string).split('\x1e')
+    expected[6] = given.filter((_, at) => left.has(given[at - (at % 2)] as string)).join('\x1e')
   }
   deepStrictEqual(reply, expected)
 }

@@ -7,6 +7,7 @@ import { Requests } from '../../src/store/requests.ts'
 import { runScript, type Script, type ScriptValue } from '../../src/store/script.ts'
 import { readCounts } from '../../src/store/scripts/read-counts.ts'
 import { registerQueue } from '../../src/store/scripts/register-queue.ts'
+import type { Duty } from '../../src/store/scripts/take-duty.ts'
 import type { DeclaredSettings } from '../../src/store/settings.ts'
 import { dumpKeyspace, type Keyspace } from '../../src/testing/keyspace.ts'
 import { predictKeyspace, readable } from './keyspace-model.ts'
@@ -82,6 +83,8 @@ export class World {
   readonly redis: Redis
   readonly #direct: IoRedis
   clients: Client[] = []
+  /** What was taken of the queue's own duties, lost ones included. */
+  readonly duties: Duty[] = []
   now = FIRST_INSTANT
   ids = 0
   steps = 0
@@ -106,6 +109,9 @@ export class World {
     const world = new World(prefix, redis, direct, declared)
     const store = world.#storeOf()
     await registerQueue(store, queueKeys(prefix, QUEUE, ''), declared, { isAgain: false, nowUs: world.nowUs })
+    for (const type of world.model.aggregated) {
+      await redis.call('HSET', queueKeys(prefix, QUEUE, '').queue, `aggregated:${type}`, '1')
+    }
     for (let at = 0; at < clients; at++) world.addClient()
     return world
   }

@@ -65,6 +65,10 @@ if retries == 1 then
   redis.call("EXISTS", aside_key)
   -- Due now: the next claim puts it at the front of its lane.
   redis.call("HSET", aside_key, revived, record.with_history(text, 0, 0, 0, 0, "retry", ""))
+  if revived ~= job then
+    -- Under its old key it would seem to have succeeded.
+    redis.call("ZADD", canceled_key, string.format("%d", q.now + q.settings.keep_ids), job)
+  end
   redis.call("ZADD", delayed_key, q.now, revived)
   tenant.delayed, q.delayed, tenant.total = tenant.delayed + 1, q.delayed + 1, tenant.total + 1
   queue.count(q, "revived", 1)

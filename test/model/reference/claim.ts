@@ -2,7 +2,7 @@ import type { Level } from '../../../src/store/names.ts'
 import type { ClaimRequest } from '../../../src/store/scripts/finish-and-claim.ts'
 import { NEVER } from './bucket.ts'
 import type { QueueState } from './queue-state.ts'
-import type { Job, Stand, Tenant } from './tenant.ts'
+import type { Job, Stand } from './tenant.ts'
 
 const LARGEST_REPLY = 1_000_000
 
@@ -25,8 +25,11 @@ export interface Claim {
   readonly misplaced: Stand[]
 }
 
-export function newClaim(queue: QueueState, request: ClaimRequest, before: Claim['since']): Claim {
-  const present = (level: Level): Tenant[] => queue.tenants.filter(({ stands }) => stands[level].present)
+export function newClaim(
+  queue: QueueState,
+  request: ClaimRequest,
+  before: { readonly since: Claim['since']; readonly lines: Claim['lines'] },
+): Claim {
   return {
     left: request.wanted,
     looks: 0,
@@ -37,11 +40,34 @@ export function newClaim(queue: QueueState, request: ClaimRequest, before: Claim
     fence: 0,
     fresh: undefined,
     jobs: [],
-    lines: atLevel((level) => present(level).map(({ name, stands }) => ({ name, score: stands[level].score }))),
-    since: before,
+    lines: atLevel((level) => [...lineOf(queue, level), ...leftOf(queue, level, before.lines[level])]),
+    since: before.since,
     lookedAt: atLevel(() => new Set<string>()),
     misplaced: [],
   }
+}
+
+export function linesOf(queue: QueueState): Claim['lines'] {
+  return atLevel((level) => lineOf(queue, level))
+}
+
+function lineOf(queue: QueueState, level: Level): Claim['lines'][Level] {
+  const present = queue.tenants.filter(({ stands }) => stands[level].present)
+  return present.map(({ name, stands }) => ({ name, score: stands[level].score })).sort(byScore)
+}
+
+export function byScore(a: { name: string; score: number }, b: { name: string; score: number }): number {
+  return a.score - b.score || (a.name < b.name ? -1 : 1)
+}
+
+/** Who has left the line since the script began is looked at all the same, right after the one that stood before it. */
+function leftOf(queue: QueueState, level: Level, before: Claim['lines'][Level]): Claim['lines'][Level] {
+  const isPresent = ({ name }: { name: string }): boolean => queue.tenant(name).stands[level].present
+  return before.flatMap((each, at) => {
+    if (isPresent(each)) return []
+    const score = before.slice(0, at).findLast(isPresent)?.score ?? Number.NEGATIVE_INFINITY
+    return [{ name: each.name, score: score + 0.5 }]
+  })
 }
 
 export function overdueIndex(queue: QueueState): Claim['since'] {

@@ -1,7 +1,8 @@
 import { type Level, levels } from '../../../src/store/names.ts'
 import type { ClaimReply, ClaimRequest } from '../../../src/store/scripts/finish-and-claim.ts'
+import { actionOf, judge } from './acting.ts'
 import { NEVER } from './bucket.ts'
-import { type Claim, newClaim, overdueIndex } from './claim.ts'
+import { type Claim, linesOf, newClaim, overdueIndex } from './claim.ts'
 import { trimOld } from './ending.ts'
 import { finishAll } from './finishing.ts'
 import { byInstant } from './leases.ts'
@@ -30,7 +31,14 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
   queue.begin(now)
   noticeServer(queue)
   openLimits(queue)
-  const before = { leases: [...queue.leases], jobs: dueJobs(queue), since: overdueIndex(queue) }
+  const duties = [...queue.duties.values()]
+  const before = {
+    duties,
+    leases: [...queue.leases],
+    jobs: dueJobs(queue),
+    since: overdueIndex(queue),
+    lines: linesOf(queue),
+  }
   const lifted = liftedTenants(queue)
   const due = dueTenants(queue)
   const ready = queue.tenants.flatMap(({ stands }) => levels.filter((level) => stands[level].present)).length
@@ -41,8 +49,9 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
   fallDue(queue, before.jobs)
   for (const tenant of lifted) unpark(queue, tenant)
   settleGivenBack(queue, givenBack)
+  judge(queue)
 
-  const claim = newClaim(queue, request, before.since)
+  const claim = newClaim(queue, request, before)
   const open = queue.paused.queue === 0 ? levels.filter((level) => isServed(queue, request, level)) : []
   const isEachBack = claimInSteps(queue, claim, { due, ready }, open)
   for (const stand of claim.misplaced) stand.indexedSince = stand.since
@@ -57,7 +66,7 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
   const isAgain = claim.left > 0 && claim.jobs.length === 0 && isBounded
   let wait: number | undefined
   if (request.idleForMs > 0 && claim.left > 0) {
-    const instant = nextInstant(queue, claim, before.leases)
+    const instant = nextInstant(queue, claim, before.leases, before.duties)
     if (isBounded && !isAgain) wait = 0
     else if (instant < NEVER) wait = Math.max(0, instant - now)
   }
@@ -71,9 +80,17 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
     fence: String(claim.fence),
     freshMs: freshMs(claim.fresh),
     jobs: claim.jobs.flatMap((job) => [job.key, claimedTextOf(job)]),
-    hasDuties: false,
-    kept: [],
+    hasDuties: [...queue.duties.values()].some((due) => due <= now),
+    kept: keptOf(queue, claim),
   }
+}
+
+/** Lanes of claimed jobs whose action keeps results. */
+function keptOf(queue: QueueState, { jobs }: Claim): string[] {
+  const claimed = new Set(jobs.map((job) => actionOf(queue, job)))
+  return [...queue.script.met]
+    .filter((action) => claimed.has(action) && action.rules.keepResults)
+    .map(({ rules, tenant }) => `${rules.lane}:${tenant}`)
 }
 
 /** Parked tenants come back as hands are free, by their share of all who may run. False when as many came as may at once. */
@@ -187,13 +204,13 @@ function account(queue: QueueState, stand: Stand, level: Level, got: number): vo
   stand.used += got * 1000
 }
 
-/** When the next claim can bring anything. Leases are those held before this claim. */
-function nextInstant(queue: QueueState, claim: Claim, leases: readonly Lease[]): number {
+/** When the next claim can bring anything. Leases and duties are those of before this claim. */
+function nextInstant(queue: QueueState, claim: Claim, leases: readonly Lease[], duties: readonly number[]): number {
   const later = (instants: readonly number[]): number => Math.min(NEVER, ...instants.filter((at) => at > queue.now))
-  const expiry = later(leases.map(({ until }) => until))
+  const expiry = later([...leases.map(({ until }) => until), ...duties])
   if (claim.isClosed) return Math.min(claim.waitUntil, expiry)
   const parked = later(queue.tenants.flatMap(({ parking }) => (parking && !parking.isLifted ? [parking.until] : [])))
   // What was postponed by this very claim may be due already.
-  const due = queue.jobs.filter(({ state }) => state === 'delayed').map(({ at }) => at)
+  const due = queue.jobs.filter(({ state, isLingering }) => state === 'delayed' || isLingering).map(({ at }) => at)
   return Math.min(claim.waitUntil, expiry, parked, ...due)
 }

@@ -1,7 +1,9 @@
-import type { Level } from '../../../src/store/names.ts'
+import { defaultLane, type Level } from '../../../src/store/names.ts'
 import type { CancelReply } from '../../../src/store/scripts/cancel-job.ts'
 import type { TenantPatch } from '../../../src/store/scripts/change-tenant.ts'
 import type { LimitChange, LimitScope, SettingsPatch } from '../../../src/store/settings.ts'
+import { actionOf, judge, note } from './acting.ts'
+import { isOver } from './action.ts'
 import { NEVER } from './bucket.ts'
 import { compileLimits } from './compiled-limits.ts'
 import type { QueueState } from './queue-state.ts'
@@ -24,8 +26,15 @@ export function cancelJob(queue: QueueState, job: Job | undefined, now: number):
   const tenant = queue.tenant(job.tenant)
   const wasDelayed = job.state === 'delayed'
   job.state = 'canceled'
-  // One that waits is met by a claim; until then its mark is for ever.
-  job.at = wasDelayed ? now + queue.values.keep_ids : NEVER
+  job.ended = 'canceled'
+  const action = actionOf(queue, job)
+  // One that waits is met by a claim; until then its mark is for ever. An action has the marks of its jobs.
+  job.at = wasDelayed ? now + queue.values.keep_ids : action ? 0 : NEVER
+  if (action) {
+    if (!wasDelayed) action.marked.push(job.sequence)
+    note(queue, action)
+    judge(queue)
+  }
   const lane = tenant.lane(job.level, job.lane)
   if (wasDelayed && lane.busy === job) {
     lane.busy = undefined
@@ -42,6 +51,7 @@ export function changeSettings(queue: QueueState, patch: SettingsPatch, now: num
   for (const tenant of queue.tenants) if (tenant.parking?.isLifted) unpark(queue, tenant)
   for (const { parking } of queue.tenants) if (parking) parking.isLifted = true
   queue.values = { ...queue.values, ...patch.values }
+  if (patch.limits) queue.events.push('type limits.changed')
   for (const [scope, changes] of Object.entries(patch.limits ?? {}) as [LimitScope, Record<string, LimitChange>][]) {
     const changed = queue.changedLimits[scope] ?? {}
     queue.changedLimits[scope] = changed
@@ -65,6 +75,7 @@ export function changeTenant(queue: QueueState, name: string, patch: TenantPatch
       ...tenant.ownLimits.filter((rule) => !changes[rule.name]),
       ...Object.values(changes).filter((rule) => rule.kind !== 'declared'),
     ].sort((a, b) => (a.name < b.name ? -1 : 1)) as Tenant['ownLimits']
+    queue.events.push(`type limits.changed tenant ${name}`)
   }
   if (patch.paused === true) tenant.pausedAt ??= now
   if (patch.paused === false) tenant.pausedAt = undefined
@@ -93,15 +104,41 @@ export function takeDeadLetter(
   queue.begin(now)
   if (job.state !== 'failed') return 'unknown'
   if (retries) {
-    job.state = 'delayed'
-    job.at = now
-    job.history = { ...noHistory, reason: 'retry' }
+    const action = actionOf(queue, job)
+    const isByItself = action && (isOver(action) || action.state === 'AGGREGATING')
+    const revived = isByItself ? copyOutside(queue, job) : job
+    revived.state = 'delayed'
+    revived.at = now
+    revived.history = { ...noHistory, reason: 'retry' }
+    if (action && !isByItself) {
+      job.ended = undefined
+      note(queue, action)
+    }
     queue.tenant(job.tenant).total += 1
     queue.count('deadLettersRetried')
+    queue.end()
     return 'retried'
   }
   job.state = 'canceled'
   job.at = now + queue.values.keep_ids
   queue.count('deadLettersDiscarded')
   return 'discarded'
+}
+
+/** An action that has ended stays as it ended: a dead letter of it runs again outside of it, under another key. */
+function copyOutside(queue: QueueState, job: Job): Job {
+  const sequence = `0${queue.tick()}`
+  const lane = defaultLane
+  const copy = {
+    ...job,
+    key: `${job.level}:${lane}:${sequence}:${job.tenant}`,
+    lane,
+    sequence,
+    digest: '',
+    ended: undefined,
+  }
+  queue.jobs.push(copy)
+  job.state = 'canceled'
+  job.at = queue.now + queue.values.keep_ids
+  return copy
 }

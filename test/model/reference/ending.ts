@@ -1,3 +1,6 @@
+import { actionOfLane } from '../../../src/store/names.ts'
+import { actionOf, endJob, failJob, note } from './acting.ts'
+import { isOver } from './action.ts'
 import { NEVER } from './bucket.ts'
 import type { QueueState } from './queue-state.ts'
 import { settle, unpark } from './standing.ts'
@@ -29,8 +32,10 @@ export function endInLane(queue: QueueState, tenant: Tenant, job: Job): void {
   settle(queue, tenant)
 }
 
+/** Cancelled by name, or with its action. */
 export function endCanceled(queue: QueueState, tenant: Tenant, job: Job): void {
   job.state = 'canceled'
+  endJob(queue, job, 'canceled')
   keepMark(queue, job)
   queue.count('canceled')
   endInLane(queue, tenant, job)
@@ -41,7 +46,11 @@ export function keepMark(queue: QueueState, job: Job): void {
   queue.script.marksAdded += 1
 }
 
-export function bury(queue: QueueState, job: Job, reason: string): void {
+/** @param message - Of its error, where it has one. */
+export function bury(queue: QueueState, job: Job, reason: string, message = reason): void {
+  endJob(queue, job, 'failed')
+  failJob(queue, job, message)
+  tellOfJob(queue, 'dead', job, reason)
   queue.script.lettersAdded += 1
   job.state = 'failed'
   job.at = queue.now
@@ -49,16 +58,40 @@ export function bury(queue: QueueState, job: Job, reason: string): void {
   queue.count('failed')
 }
 
-export function postpone(job: Job, due: number): void {
+export function postpone(queue: QueueState, job: Job, due: number): void {
   job.state = 'delayed'
   job.at = due
+  noteAction(queue, job)
+}
+
+/** It waits again, in front of its lane. */
+export function comeBack(queue: QueueState, job: Job): void {
+  job.state = 'waiting'
+  noteAction(queue, job)
+}
+
+function noteAction(queue: QueueState, job: Job): void {
+  const action = actionOf(queue, job)
+  if (action) note(queue, action)
+}
+
+/** Its action has ended: it does not run again. */
+export function isDropped(queue: QueueState, job: Job): boolean {
+  const action = actionOf(queue, job)
+  return action !== undefined && isOver(action)
+}
+
+export function tellOfJob(queue: QueueState, what: 'dead' | 'failed' | 'stalled', job: Job, reason: string): void {
+  const action = actionOfLane(job.lane)
+  const place = `tenant ${job.tenant}${action === undefined ? '' : ` action ${action}`}`
+  queue.events.push(`type job.${what} ${place} job ${job.key} reason ${reason}`)
 }
 
 /** Whoever adds a dead letter, or a mark on a cancelled job, takes away what is past its time. */
 export function trimOld(queue: QueueState): void {
   const past = (state: Job['state'], until: number): Job[] =>
     queue.jobs
-      .filter((job) => job.state === state && job.at <= until)
+      .filter((job) => job.state === state && job.at <= until && job.at > 0 && !job.isLingering)
       .sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
       .slice(0, TRIMMED_AT_ONCE)
   if (queue.script.lettersAdded > 0) {

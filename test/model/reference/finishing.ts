@@ -1,5 +1,17 @@
+import { actionOfLane } from '../../../src/store/names.ts'
 import type { FinishedJob } from '../../../src/store/scripts/finish-and-claim.ts'
-import { bury, endCanceled, endInLane, freeSlot, noLongerRuns, postpone } from './ending.ts'
+import { actionOf, endJob, keepResult, measure, meet } from './acting.ts'
+import {
+  bury,
+  comeBack,
+  endCanceled,
+  endInLane,
+  freeSlot,
+  isDropped,
+  noLongerRuns,
+  postpone,
+  tellOfJob,
+} from './ending.ts'
 import { refund } from './limits.ts'
 import type { QueueState } from './queue-state.ts'
 import { unpark } from './standing.ts'
@@ -27,12 +39,21 @@ export function finishAll(
   const indexed = finished.map((each, index) => ({ each, index }))
   const isPlain = ({ finish, jobKey }: FinishedJob): boolean =>
     finish.outcome === 'succeeded' && !isOrdered(jobKey.split(':')[1] as string)
-  const plain = indexed.filter(({ each }) => isPlain(each))
-  for (const ofClaim of groupBy(plain, ({ each }) => each.fence).values()) {
-    for (const group of groupBy(ofClaim, ({ each }) => `${each.standing}:${each.tenant}`).values()) {
-      const jobs = group.flatMap(({ each, index }) => take(each, index) ?? [])
-      for (const job of jobs) succeed(queue, job)
-      if (jobs[0]) freeSlot(queue, queue.tenant(jobs[0].tenant))
+  for (const ofClaim of groupBy(indexed, ({ each }) => each.fence).values()) {
+    const plain = ofClaim.filter(({ each }) => isPlain(each))
+    for (const group of groupBy(plain, ({ each }) => groupOf(each)).values()) {
+      const taken = group.flatMap(({ each, index }) => {
+        const job = take(each, index)
+        return job ? [{ job, each }] : []
+      })
+      for (const { job } of taken) succeed(queue, job)
+      const [first] = taken
+      if (first) freeSlot(queue, queue.tenant(first.job.tenant))
+      tellAction(
+        queue,
+        group.map(({ each }) => each),
+        taken,
+      )
     }
   }
   for (const { each, index } of indexed) {
@@ -46,23 +67,47 @@ export function finishAll(
   return stale
 }
 
-function finishOne(queue: QueueState, job: Job, { fence, finish }: FinishedJob, givenBack: Job[]): void {
+/** Jobs of an action are told apart from the others of their tenant and level. */
+function groupOf({ standing, tenant, jobKey }: FinishedJob): string {
+  const lane = jobKey.split(':')[1] as string
+  return `${standing}:${tenant}:${actionOfLane(lane) === undefined ? '' : lane}`
+}
+
+/** What a group took is told as one: all of it counts when any of its jobs is still the worker's. */
+function tellAction(
+  queue: QueueState,
+  group: readonly FinishedJob[],
+  taken: readonly { job: Job; each: FinishedJob }[],
+): void {
+  const [first] = group
+  const action = first && actionOf(queue, { tenant: first.tenant, lane: first.jobKey.split(':')[1] as string })
+  if (!action) return
+  meet(queue, action)
+  if (taken.length > 0) for (const each of group) if (each.action) measure(action, each.action)
+  for (const { job, each } of taken) if (each.action) keepResult(action, job, each.action)
+}
+
+function finishOne(queue: QueueState, job: Job, told: FinishedJob, givenBack: Job[]): void {
+  const { fence, finish } = told
   const tenant = queue.tenant(job.tenant)
   const { isCanceling } = job
   noLongerRuns(queue, tenant, job)
   const history: History = { ...(job.history ?? noHistory) }
   if (finish.outcome === 'succeeded') {
     succeed(queue, job)
+    tellAction(queue, [told], [{ job, each: told }])
     endInLane(queue, tenant, job)
     return
   }
+  const isDiscarded = isCanceling || isDropped(queue, job)
   if (finish.outcome === 'dead') {
-    if (isCanceling) {
+    if (isDiscarded) {
       endCanceled(queue, tenant, job)
       return
     }
     job.history = { ...history, attempts: history.attempts + 1, reason: finish.reason, error: finish.error }
-    bury(queue, job, finish.reason)
+    bury(queue, job, finish.reason, messageOf(finish.error))
+    tellAction(queue, [told], [{ job, each: told }])
     endInLane(queue, tenant, job)
     return
   }
@@ -72,16 +117,17 @@ function finishOne(queue: QueueState, job: Job, { fence, finish }: FinishedJob, 
     unpark(queue, tenant)
   }
   queue.count(finish.outcome === 'retry' ? 'retried' : finish.outcome === 'unknown' ? 'unknownType' : finish.outcome)
-  if (isCanceling) {
+  if (isDiscarded) {
     endCanceled(queue, tenant, job)
   } else if (finish.outcome === 'returned' || finish.outcome === 'released') {
-    job.state = 'waiting'
+    comeBack(queue, job)
     givenBack.push(job)
   } else {
     if (finish.outcome === 'retry') {
       history.attempts += 1
       history.reason = 'retry'
       history.error = finish.error
+      tellOfJob(queue, 'failed', job, messageOf(finish.error))
     } else if (finish.outcome === 'throttled') {
       history.throttles += 1
       history.reason = 'upstream'
@@ -90,7 +136,7 @@ function finishOne(queue: QueueState, job: Job, { fence, finish }: FinishedJob, 
       history.reason = 'unknown-type'
     }
     job.history = history
-    postpone(job, queue.now + Math.round(finish.delayMs * 1000))
+    postpone(queue, job, queue.now + Math.round(finish.delayMs * 1000))
   }
 }
 
@@ -98,7 +144,12 @@ function succeed(queue: QueueState, job: Job): void {
   job.state = 'succeeded'
   job.fence = ''
   job.isCanceling = false
+  endJob(queue, job, 'succeeded')
   queue.count('succeeded')
+}
+
+function messageOf(error: string): string {
+  return (JSON.parse(error) as { message: string }).message
 }
 
 function groupBy<T>(list: readonly T[], key: (each: T) => string): Map<string, T[]> {

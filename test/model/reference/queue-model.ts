@@ -3,13 +3,20 @@ import type { AdmitReply } from '../../../src/store/scripts/admit-job.ts'
 import type { CancelReply } from '../../../src/store/scripts/cancel-job.ts'
 import type { TenantPatch } from '../../../src/store/scripts/change-tenant.ts'
 import type { ClaimReply, ClaimRequest } from '../../../src/store/scripts/finish-and-claim.ts'
+import type { ActionState, OpenedAction } from '../../../src/store/scripts/open-action.ts'
+import type { FoundAction } from '../../../src/store/scripts/read-actions.ts'
 import type { QueueCounts } from '../../../src/store/scripts/read-counts.ts'
 import type { LimitRow } from '../../../src/store/scripts/read-limits.ts'
 import type { FoundTenant } from '../../../src/store/scripts/read-tenant.ts'
+import type { DutyOutcome } from '../../../src/store/scripts/settle-duty.ts'
 import type { SubmitLine, SubmitReply } from '../../../src/store/scripts/submit-jobs.ts'
+import type { Duty } from '../../../src/store/scripts/take-duty.ts'
 import type { SettingsPatch } from '../../../src/store/settings.ts'
+import { endAction, openAction, watchAction } from './acting.ts'
+import { viewOf } from './action.ts'
 import { finishAndClaim } from './claiming.ts'
 import { cancelJob, changeSettings, changeTenant, pauseQueue, takeDeadLetter } from './control.ts'
+import { freeTrash, settleDuty, takeDuty } from './duties.ts'
 import { admitJob, renewLeases } from './leases.ts'
 import { QueueState } from './queue-state.ts'
 import { countsOf, deadLetters, type JobAnswer, limitRows, readJob, readTenant } from './reading.ts'
@@ -59,6 +66,35 @@ export class QueueModel extends QueueState {
 
   takeDeadLetter(job: Job, retries: boolean, now: number): 'retried' | 'discarded' | 'unknown' {
     return takeDeadLetter(this, job, retries, now)
+  }
+
+  openAction(opened: Parameters<typeof openAction>[1], now: number): OpenedAction {
+    return openAction(this, opened, now)
+  }
+
+  endAction(ended: Parameters<typeof endAction>[1], now: number): ActionState | undefined {
+    return endAction(this, ended, now)
+  }
+
+  watchAction(watched: Parameters<typeof watchAction>[1], now: number): boolean {
+    return watchAction(this, watched, now)
+  }
+
+  readAction(tenant: string, name: string, withStatistics: boolean, now: number): FoundAction | undefined {
+    const action = this.action(tenant, name)
+    return action && viewOf(this, action, now, withStatistics)
+  }
+
+  takeDuty(leaseMs: number, now: number): Duty | undefined {
+    return takeDuty(this, leaseMs, now)
+  }
+
+  settleDuty(duty: Pick<Duty, 'id' | 'fence'>, became: DutyOutcome, now: number): string | undefined {
+    return settleDuty(this, duty, became, now)
+  }
+
+  freeTrash(name: string, most: number, now: number): number {
+    return freeTrash(this, name, most, now)
   }
 
   counts(): QueueCounts {

@@ -1,5 +1,7 @@
-import type { Level } from '../../../src/store/names.ts'
+import { actionOfLane, type Level, levels } from '../../../src/store/names.ts'
 import type { DeclaredSettings, LimitRule, LimitScope, SettingValues } from '../../../src/store/settings.ts'
+import { closeActions } from './acting.ts'
+import type { Action } from './action.ts'
 import type { BucketState, JitterState } from './bucket.ts'
 import { type ChangedLimits, compileLimits } from './compiled-limits.ts'
 import type { OpenLimit } from './open-limit.ts'
@@ -18,10 +20,25 @@ interface Script {
   readonly openedJitters: Map<string, JitterState>
   marksAdded: number
   lettersAdded: number
+  /** Actions it came upon, those it changed and those it ended. */
+  readonly met: Set<Action>
+  readonly changed: Set<Action>
+  readonly over: Set<Action>
+  /** Jobs it put in front of their lanes. */
+  readonly broughtBack: Set<Job>
 }
 
 function newScript(): Script {
-  return { opened: new Map(), openedJitters: new Map(), marksAdded: 0, lettersAdded: 0 }
+  return {
+    opened: new Map(),
+    openedJitters: new Map(),
+    marksAdded: 0,
+    lettersAdded: 0,
+    met: new Set(),
+    changed: new Set(),
+    over: new Set(),
+    broughtBack: new Set(),
+  }
 }
 
 /** Everything there is in the queue: plain arrays, every question answered by looking at all of them. */
@@ -44,6 +61,16 @@ export class QueueState {
   readonly buckets = new Map<string, BucketState>()
   readonly jitters = new Map<string, JitterState>()
   readonly ids = new Map<string, { period: number; job: Job }>()
+  readonly actions: Action[] = []
+  /** Types that have an aggregate of their own. */
+  readonly aggregated: ReadonlySet<string> = new Set(['A'])
+  /** What is to be done besides jobs → when it may be taken. */
+  readonly duties = new Map<string, number>()
+  readonly dutyTries = new Map<string, number>()
+  /** Jobs that stood in front of a lane that was dropped, until they are freed. */
+  readonly trash = new Map<string, Job[]>()
+  /** What happened, one line each. */
+  readonly events: string[] = []
   readonly counted: Record<string, number> = {}
   readonly declared: DeclaredSettings
   readonly changedLimits: ChangedLimits = {}
@@ -67,6 +94,10 @@ export class QueueState {
     return tenant
   }
 
+  action(tenant: string, name: string): Action | undefined {
+    return this.actions.find((action) => action.tenant === tenant && action.name === name)
+  }
+
   jobsOf(name: string, state: Job['state']): Job[] {
     return this.jobs.filter((job) => job.tenant === name && job.state === state)
   }
@@ -75,10 +106,11 @@ export class QueueState {
     return this.leases.find((lease) => lease.fence === fence)
   }
 
-  /** Nothing waits and nothing is to come. What runs is counted apart. */
-  isIdle({ name, lanes }: Tenant): boolean {
+  /** Nothing waits, nothing is to come, and no lane is still waited for. What runs is counted apart. */
+  isIdle({ name, lanes, turns }: Tenant): boolean {
     const isNext = (job: Job): boolean => job.tenant === name && (job.state === 'waiting' || job.state === 'delayed')
-    return !this.jobs.some(isNext) && lanes.every((lane) => remaining(lane) === 0)
+    const isInLine = levels.some((level) => turns[level].length > 0)
+    return !isInLine && !this.jobs.some(isNext) && lanes.every((lane) => remaining(lane) === 0)
   }
 
   pendingOf({ name }: Tenant): number {
@@ -107,10 +139,12 @@ export class QueueState {
     this.script = newScript()
   }
 
-  /** An empty named lane is forgotten, and its numbers are never given again. */
+  /** An empty named lane is forgotten, and its numbers are never given again. An action keeps its own. */
   end(): void {
+    closeActions(this)
     for (const tenant of this.tenants) {
       for (const lane of [...tenant.lanes]) {
+        if (actionOfLane(lane.token) !== undefined) continue
         if (isDefaultLane(lane) || remaining(lane) > 0 || lane.busy) continue
         this.clock = Math.max(this.clock, lane.next ?? 0)
         tenant.lanes.splice(tenant.lanes.indexOf(lane), 1)

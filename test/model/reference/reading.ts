@@ -51,11 +51,12 @@ export function readJob(queue: QueueState, job: Job | undefined, now: number): J
   const isKept = job.state === 'waiting' || job.state === 'delayed' || job.state === 'running' || job.state === 'failed'
   if (job.state === 'succeeded' && job.digest === '' && !isNumbered) return unknown
   const isInLane = lane?.front.includes(job) || lane?.list.includes(job)
+  const isAside = job.isLingering || [...queue.trash.values()].some((jobs) => jobs.includes(job))
   return {
     state: job.state,
     due: job.state === 'delayed' ? job.at : undefined,
     reason: job.state === 'failed' ? job.reason : '',
-    text: isKept || (job.state === 'canceled' && isInLane) ? textOf(job) : undefined,
+    text: isKept || (job.state === 'canceled' && (isInLane || isAside)) ? textOf(job) : undefined,
   }
 }
 

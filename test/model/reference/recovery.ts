@@ -1,4 +1,15 @@
-import { bury, endCanceled, endInLane, noLongerRuns, postpone } from './ending.ts'
+import { actionOf, meet } from './acting.ts'
+import {
+  bury,
+  comeBack,
+  endCanceled,
+  endInLane,
+  isDropped,
+  keepMark,
+  noLongerRuns,
+  postpone,
+  tellOfJob,
+} from './ending.ts'
 import type { QueueState } from './queue-state.ts'
 import { settle } from './standing.ts'
 import { type History, type Job, noHistory, type Parking, type Tenant } from './tenant.ts'
@@ -23,7 +34,7 @@ export function reap(queue: QueueState, givenBack: Job[], ended: ReadonlySet<str
       const tenant = queue.tenant(job.tenant)
       const { isCanceling } = job
       noLongerRuns(queue, tenant, job)
-      if (isCanceling) endCanceled(queue, tenant, job)
+      if (isCanceling || isDropped(queue, job)) endCanceled(queue, tenant, job)
       else stall(queue, tenant, job, givenBack)
       broughtBack += 1
     }
@@ -37,31 +48,40 @@ function stall(queue: QueueState, tenant: Tenant, job: Job, givenBack: Job[]): v
   history.stalls += 1
   job.history = history
   queue.count('stalled')
+  tellOfJob(queue, 'stalled', job, 'lease')
   if (history.stalls > queue.values.max_stalls) {
     bury(queue, job, 'stalled')
     endInLane(queue, tenant, job)
   } else if (history.stalls === 1) {
-    job.state = 'waiting'
+    comeBack(queue, job)
     givenBack.push(job)
   } else {
-    postpone(job, queue.now + (2 ** (history.stalls - 1) - 1) * 1_000_000)
+    postpone(queue, job, queue.now + (2 ** (history.stalls - 1) - 1) * 1_000_000)
   }
 }
 
 export function dueJobs(queue: QueueState): Job[] {
   return queue.jobs
-    .filter((job) => job.state === 'delayed' && job.at <= queue.now)
+    .filter((job) => (job.state === 'delayed' || job.isLingering) && job.at <= queue.now)
     .sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
     .slice(0, DUE_AT_ONCE)
 }
 
 export function fallDue(queue: QueueState, jobs: readonly Job[]): void {
   for (const job of jobs) {
+    const action = actionOf(queue, job)
+    if (action) meet(queue, action)
+    if (job.isLingering) {
+      job.isLingering = false
+      keepMark(queue, job)
+      continue
+    }
     const tenant = queue.tenant(job.tenant)
     const lane = tenant.lane(job.level, job.lane)
-    job.state = 'waiting'
+    comeBack(queue, job)
     if (lane.busy === job) lane.busy = undefined
     lane.front.push(job)
+    queue.script.broughtBack.add(job)
     tenant.joinTurns(lane)
     settle(queue, tenant)
   }
@@ -96,6 +116,7 @@ export function settleGivenBack(queue: QueueState, jobs: Job[]): void {
     const lane = tenant.lane(job.level, job.lane)
     if (lane.busy === job) lane.busy = undefined
     lane.front.unshift(job)
+    queue.script.broughtBack.add(job)
     tenant.joinTurns(lane)
     settle(queue, tenant)
   }

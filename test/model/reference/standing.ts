@@ -1,4 +1,5 @@
 import { type Level, levels } from '../../../src/store/names.ts'
+import { NEVER } from './bucket.ts'
 import type { QueueState } from './queue-state.ts'
 import type { Stand, Tenant } from './tenant.ts'
 
@@ -59,6 +60,10 @@ export function park(queue: QueueState, tenant: Tenant, until: number, limit: st
   tenant.parking = { limit, until, isLifted: false }
   settle(queue, tenant)
   queue.count('parked')
+  // Less is no event: its limit paces it.
+  if (until - queue.now >= 1_000_000 && until < NEVER) {
+    queue.events.push(`type tenant.parked tenant ${tenant.name} reason ${limit} until ${until}`)
+  }
 }
 
 export function unpark(queue: QueueState, tenant: Tenant): void {

@@ -1,5 +1,7 @@
-import type { Level } from '../../../src/store/names.ts'
+import { actionOfLane, type Level } from '../../../src/store/names.ts'
 import { entriesPerJob, type SubmitLine, type SubmitReply } from '../../../src/store/scripts/submit-jobs.ts'
+import { actionOf, note, putOffSeal } from './acting.ts'
+import { type Action, isClosed } from './action.ts'
 import type { QueueState } from './queue-state.ts'
 import { rebase, settle } from './standing.ts'
 import type { Job, Tenant } from './tenant.ts'
@@ -10,9 +12,17 @@ export function submit(queue: QueueState, lines: readonly SubmitLine[], now: num
   let duplicates = 0
   const firsts: string[] = []
   const full: { line: number; dealtWith: number }[] = []
+  const closed: number[] = []
   lines.forEach((line, index) => {
     const tenant = queue.tenant(line.tenant)
     if (line.basePriority !== undefined) rebase(tenant, line.basePriority)
+    const action = actionOf(queue, line)
+    if (actionOfLane(line.lane) !== undefined && (!action || isClosed(action))) {
+      firsts.push('0')
+      closed.push(index)
+      settle(queue, tenant)
+      return
+    }
     const width = entriesPerJob[line.kind]
     const count = line.entries.length / width
     let first: string | undefined
@@ -21,7 +31,7 @@ export function submit(queue: QueueState, lines: readonly SubmitLine[], now: num
       const entry = line.entries.slice(dealtWith * width, (dealtWith + 1) * width)
       const text = entry.at(-1) as string
       const digest = (line.kind === 'named' ? entry[0] : line.kind === 'later' ? entry[1] : '') as string
-      if (digest !== '' && knownId(queue, digest)) {
+      if (digest !== '' && knownId(queue, digest, action)) {
         duplicates += 1
         continue
       }
@@ -35,13 +45,18 @@ export function submit(queue: QueueState, lines: readonly SubmitLine[], now: num
       first ??= job.sequence
       accepted += 1
     }
+    if (action) {
+      action.received += dealtWith
+      putOffSeal(queue, action)
+      note(queue, action)
+    }
     firsts.push(first ?? '0')
     if (dealtWith < count) full.push({ line: index, dealtWith })
     settle(queue, tenant)
   })
   queue.count('submitted', accepted)
   queue.end()
-  return { accepted, duplicates, firsts, full, closed: [] }
+  return { accepted, duplicates, firsts, full, closed }
 }
 
 function newJob(queue: QueueState, tenant: Tenant, line: SubmitLine, digest: string, text: string): Job {
@@ -67,6 +82,8 @@ function newJob(queue: QueueState, tenant: Tenant, line: SubmitLine, digest: str
     state: 'waiting',
     at: 0,
     reason: '',
+    ended: undefined,
+    isLingering: false,
     isCanceling: false,
     fence: '',
     standing: level,
@@ -74,7 +91,7 @@ function newJob(queue: QueueState, tenant: Tenant, line: SubmitLine, digest: str
   if (queue.pendingOf(tenant) === 0) tenant.total = 0
   tenant.total += 1
   queue.jobs.push(job)
-  if (digest !== '') queue.ids.set(digest, { period: periodOf(queue), job })
+  if (digest !== '') queue.ids.set(idIn(digest, actionOf(queue, job)), { period: periodOf(queue), job })
   if (!isLater) {
     lane.list.push(job)
     tenant.joinTurns(lane)
@@ -94,12 +111,18 @@ function roomOf(queue: QueueState, tenant: Tenant): number {
 /** Whom a caller means who names the job as it was submitted: an id may have been forgotten, and given again. */
 export function addressed(queue: QueueState, job: Job, now: number): Job | undefined {
   queue.now = now
-  return job.digest === '' ? job : knownId(queue, job.digest)
+  return job.digest === '' ? job : knownId(queue, job.digest, actionOf(queue, job))
 }
 
-function knownId(queue: QueueState, digest: string): Job | undefined {
-  const found = queue.ids.get(digest)
-  return found && periodOf(queue) - found.period <= 1 ? found.job : undefined
+/** One of an action is known as long as the action is. */
+function knownId(queue: QueueState, digest: string, action: Action | undefined): Job | undefined {
+  const found = queue.ids.get(idIn(digest, action))
+  return found && (action || periodOf(queue) - found.period <= 1) ? found.job : undefined
+}
+
+/** The same id in another action, or outside of any, is another. */
+function idIn(digest: string, action: Action | undefined): string {
+  return action ? `${action.name}:${digest}` : digest
 }
 
 function periodOf(queue: QueueState): number {

@@ -29,10 +29,14 @@ export interface Job {
   readonly rest: string
   history: History | undefined
   state: State
-  /** When a delayed one is due, a dead one died, a cancelled one may be forgotten. */
+  /** When a delayed one is due, a dead one died, a cancelled one may be forgotten; 0: its action knows that it was. */
   at: number
   /** Why it died. */
   reason: string
+  /** How it has ended, for its action: a dead letter that was discarded has failed all the same. */
+  ended: 'succeeded' | 'failed' | 'canceled' | undefined
+  /** It stands aside until it is due, although its action has ended. */
+  isLingering: boolean
   /** A worker was told to give it up. */
   isCanceling: boolean
   /** Of the claim that holds it. */

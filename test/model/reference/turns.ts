@@ -1,5 +1,5 @@
 import type { Level } from '../../../src/store/names.ts'
-import type { Claim } from './claim.ts'
+import { byScore, type Claim } from './claim.ts'
 import type { QueueState } from './queue-state.ts'
 import type { Tenant } from './tenant.ts'
 
@@ -21,7 +21,7 @@ export function nextTurn(queue: QueueState, claim: Claim, level: Level, open: re
       return { ...overdue, isGuarded: true }
     }
   }
-  const line = claim.lines[level].sort((a, b) => a.score - b.score || (a.name < b.name ? -1 : 1))
+  const line = claim.lines[level].sort(byScore)
   const next = line.shift()
   if (!next) return undefined
   claim.lookedAt[level].add(next.name)
