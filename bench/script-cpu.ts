@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import * as scripts from '../src/store/scripts.generated.ts'
 
-/**
- * How much processor time single scripts take. The server's own log has the time on the wall, and on a machine with
- * fewer processors than busy processes most of a long one is the server waiting for a processor: no chunk would be small
- * enough for that.
- */
+// How much processor time single scripts take. The server's own log has the time on the wall, and on a machine with fewer
+// processors than busy processes most of a long one is the server waiting for a processor: no chunk would be small enough
+// for that.
+
 const LIST = 'bench:script-cpu'
 
 const CLOCK = `

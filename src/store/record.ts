@@ -4,6 +4,7 @@
  *
  *   history \n created (base 36, ms) \n type \n given id \n options \n payload
  */
+import { detached } from './detached.ts'
 
 interface JobOptions {
   readonly maxRetries?: number
@@ -63,8 +64,8 @@ export function decodeRecord(text: string): JobRecord {
   return {
     history: historyEnd === 0 ? noHistory : decodeHistory(text.slice(0, historyEnd)),
     createdAt: Number.parseInt(text.slice(historyEnd + 1, createdEnd), 36),
-    type: text.slice(createdEnd + 1, typeEnd),
-    givenId: idEnd === typeEnd + 1 ? undefined : text.slice(typeEnd + 1, idEnd),
+    type: detached(text.slice(createdEnd + 1, typeEnd)),
+    givenId: idEnd === typeEnd + 1 ? undefined : detached(text.slice(typeEnd + 1, idEnd)),
     options: optionsEnd === idEnd + 1 ? noOptions : (JSON.parse(text.slice(idEnd + 1, optionsEnd)) as JobOptions),
     payload: text.slice(optionsEnd + 1),
   }

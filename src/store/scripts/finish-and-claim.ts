@@ -1,3 +1,4 @@
+import { detached } from '../detached.ts'
 import { durationBucket } from '../durations.ts'
 import { actionOfLane, type Level } from '../names.ts'
 import type { Requests } from '../requests.ts'
@@ -302,7 +303,7 @@ function decode(reply: readonly unknown[], finished: Finished): ClaimReply {
     holdsAlarm: alarm === 1,
     fence,
     freshMs: fresh === 0 ? undefined : fresh / 1000,
-    jobs: jobs === '' ? [] : jobs.split(SEPARATOR),
+    jobs: jobs === '' ? [] : splitJobs(jobs),
     hasDuties: duties === 1,
     kept,
   }
@@ -315,4 +316,11 @@ function staleOf(told: readonly number[], { claims, others, repeats }: Finished)
   for (const { groups } of claims) for (const { positions } of groups.values()) order.push(...positions)
   order.push(...others)
   return told.map((position) => order[position] as number).concat(repeats)
+}
+
+/** The keys are handed to handlers, as ids; the records are not. */
+function splitJobs(text: string): string[] {
+  const jobs = text.split(SEPARATOR)
+  for (let at = 0; at < jobs.length; at += 2) jobs[at] = detached(jobs[at] as string)
+  return jobs
 }
