@@ -25,10 +25,11 @@ describe('progress', () => {
     )
   })
 
-  it('is plain lines elsewhere, and no line twice', () => {
+  it('is plain lines elsewhere, none of what takes no time, and no line twice', () => {
     const { bars: shown, written } = bars({})
 
-    shown.update([half])
+    shown.update([{ label: 'acme', done: 1, total: 1_000 }])
+    shown.end([half])
     shown.end([half])
 
     expect(written()).toBe('acme: 500/1,000, 50 %, 100/s, 5 s left, 2 failed\n')

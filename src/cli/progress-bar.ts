@@ -20,8 +20,8 @@ const NARROWEST = 40
 const COLUMNS_UNKNOWN = 80
 /** Redrawing more often only flickers. */
 const LIVE_EVERY_MS = 100
-/** Without a terminal each state is a line that stays. */
-const LINES_EVERY_MS = 2_000
+/** Without a terminal each state is a line that stays; what takes less time than this has none but its end. */
+const LINES_EVERY_MS = 1_000
 
 const numbers = new Intl.NumberFormat('en')
 
@@ -32,11 +32,12 @@ const numbers = new Intl.NumberFormat('en')
 export class ProgressBars {
   readonly #output: Output
   #drawnLines = 0
-  #lastAt = Number.NEGATIVE_INFINITY
+  #lastAt: number
   #lastLines = new Map<string, string>()
 
   constructor(output: Output) {
     this.#output = output
+    this.#lastAt = output.isLive ? Number.NEGATIVE_INFINITY : performance.now()
   }
 
   /** Shows the present state, unless the last one is too fresh. */
@@ -57,7 +58,7 @@ export class ProgressBars {
   say(line: string): void {
     this.clear()
     this.#output.talk(line)
-    this.#lastAt = Number.NEGATIVE_INFINITY
+    if (this.#output.isLive) this.#lastAt = Number.NEGATIVE_INFINITY
   }
 
   #show(rows: readonly Progress[]): void {
