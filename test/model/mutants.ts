@@ -122,7 +122,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     what: 'an id is known only in the period it was given',
-    line: 'if state.before > 0 then',
+    line: 'if not place and known.count_before > 0 then',
     becomes: 'if false then',
   },
   {
@@ -184,6 +184,97 @@ const mutants: readonly Mutant[] = [
     what: 'a tenant stays parked though its permit came back',
     line: 'standing.unpark(q, tenant)',
     becomes: '',
+  },
+  {
+    what: 'an action completes before it is sealed',
+    line: 'elseif action.sealed == 1 and action.waiting + action.running + action.delayed == 0 then',
+    becomes: 'elseif action.waiting + action.running + action.delayed == 0 then',
+  },
+  {
+    what: 'an action completes while jobs of it are delayed',
+    line: 'elseif action.sealed == 1 and action.waiting + action.running + action.delayed == 0 then',
+    becomes: 'elseif action.sealed == 1 and action.waiting + action.running == 0 then',
+  },
+  {
+    what: 'a cancelled action leaves the counts of its tenant',
+    line: 'tenant.waiting, q.waiting = tenant.waiting - action.waiting, q.waiting - action.waiting',
+    becomes: '',
+  },
+  {
+    what: 'the marks of a dropped lane are counted for ever',
+    line: 'tenant.marks, action.marks = tenant.marks - action.marks, 0',
+    becomes: 'action.marks = 0',
+  },
+  {
+    what: 'an ordered lane stays busy when it is dropped',
+    line: 'lane.is_dropped, lane.taken, lane.busy = true, lane.length, nil',
+    becomes: 'lane.is_dropped, lane.taken = true, lane.length',
+  },
+  {
+    what: 'what stood in front of a dropped lane is never freed',
+    line: 'duties.add(q, "free:" .. trash, q.now)',
+    becomes: '',
+  },
+  {
+    what: 'a lane of cancelled jobs outlives its action',
+    line: 'drop_lane(q, tenants.load(q, action.tenant), action)',
+    becomes: '',
+  },
+  {
+    what: 'a delayed job of an ended action runs',
+    line: 'if action and actions.is_over(action) then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'a job of an ended action is tried again',
+    line: 'elseif action and actions.is_over(action) then',
+    becomes: 'elseif false then',
+  },
+  {
+    what: 'an action fails at the ratio, not above it',
+    line: 'return action.rules.fail_fast or (ratio ~= nil and action.sealed == 1 and action.failed > ratio * action.total)',
+    becomes:
+      'return action.rules.fail_fast or (ratio ~= nil and action.sealed == 1 and action.failed >= ratio * action.total)',
+  },
+  {
+    what: 'the numbers of an action have gaps',
+    line: 'lane.next = lane.action.next ~= 0 and lane.action.next or nil',
+    becomes: 'lane.next = lane.length > 0 and lane.action.next or nil',
+  },
+  {
+    what: 'a result is listed as often as it is kept',
+    line: 'if not result.is_known then',
+    becomes: 'if true then',
+  },
+  {
+    what: 'an aggregate is stored whoever has the duty',
+    line: 'if tonumber(redis.call("ZSCORE", duties_key, duty) or 0) ~= tonumber(fence) then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'a dead letter of an ended action goes back into it',
+    line: 'if action and (actions.is_over(action) or action.state == "AGGREGATING") then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'what an ended action keeps never expires',
+    line: 'if action.has_ended or (OVER[action.state] and (action.durations or action.results)) then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'what jobs leave after the end of their action never expires',
+    line: 'if action.has_ended or (OVER[action.state] and (action.durations or action.results)) then',
+    becomes: 'if action.has_ended then',
+  },
+  {
+    what: 'a tenant in line for a dropped lane is forgotten',
+    line: 'if level.lanes > 0 then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'an id of one action is known in all',
+    line: 'scope = "@" .. action.tenant .. ":" .. action.name, count = action.total, added = {}, new = 0,',
+    becomes: 'scope = "@" .. action.tenant, count = action.total, added = {}, new = 0,',
   },
 ]
 

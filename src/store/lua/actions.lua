@@ -34,7 +34,8 @@ function actions.create(q, tenant, name, rules)
   for _, field in ipairs(NUMBERS) do
     action[field] = 0
   end
-  action.created, action.changed = q.now, true
+  -- Not before the queue's clock: its jobs have later numbers, and those of an earlier action of that name do not.
+  action.created, action.changed = math.max(q.clock, q.now), true
   actions.remember(q, action)
   return action
 end
@@ -72,13 +73,18 @@ end
 -- Of a lane whose action is forgotten: its jobs are as good as cancelled.
 local GONE = { state = "CANCELED", is_gone = true, rules = {} }
 
--- The action a lane belongs to; nil for any other lane.
-function actions.of_lane(q, tenant, lane)
+-- The action a lane belongs to; nil for any other lane. A job with a `sequence` from before the action was made is of an
+-- earlier one of that name, which is forgotten.
+function actions.of_lane(q, tenant, lane, sequence)
   local name = places.action_of(lane)
   if not name then
     return nil
   end
-  return actions.load(q, tenant, name) or GONE
+  local action = actions.load(q, tenant, name)
+  if not action or (sequence and tonumber(sequence) < action.created) then
+    return GONE
+  end
+  return action
 end
 
 -- It has ended: nothing of it may start, and what comes back is dropped.

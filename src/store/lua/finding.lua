@@ -51,7 +51,7 @@ local function of_action(q, found)
     return nil
   end
   local actions = require "actions"
-  local action = actions.of_lane(q, found.tenant, found.lane)
+  local action = actions.of_lane(q, found.tenant, found.lane, found.sequence)
   return action, actions.is_marked(q, action, found.sequence)
 end
 

@@ -42,7 +42,8 @@ end
 local function succeed_in_action(q, name, lane, ended, ours, list, first, at)
   local actions = require "actions"
   local places = require "places"
-  local action, results = actions.of_lane(q, name, lane), tonumber(list[at + 1])
+  local _, _, sequence_of_first = places.parse(list[first])
+  local action, results = actions.of_lane(q, name, lane, sequence_of_first), tonumber(list[at + 1])
   if ours > 0 then
     actions.finish(q, action, "succeeded", ours)
     actions.measure(action, list[at])

@@ -62,7 +62,7 @@ function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, text, t
   local level, lane, sequence, name = places.parse(job)
   local tenant = tenants.load(q, name)
   running.ends(q, name, stood_on, 1)
-  local action = actions.of_lane(q, name, lane)
+  local action = actions.of_lane(q, name, lane, sequence)
   if outcome == "succeeded" then
     queue.count(q, "succeeded", 1)
     moves.unmark(q, job)

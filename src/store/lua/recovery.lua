@@ -17,7 +17,7 @@ local function stall(q, job, value)
   local stood_on, text = string.match(value, "^%^(%l+)\n(.*)$")
   local tenant = tenants.load(q, name)
   running.ends(q, name, stood_on or level, 1)
-  local action, became = actions.of_lane(q, name, lane), "canceled"
+  local action, became = actions.of_lane(q, name, lane, sequence), "canceled"
   if moves.is_canceled(q, job) then
     moves.end_canceled(q, tenant, level, lane, job)
   elseif action and actions.is_over(action) then
@@ -58,8 +58,8 @@ function recovery.fall_due(q, jobs)
   moves.open(q)
   local texts = redis.call("HMGET", q.keys.aside, unpack(jobs))
   for i, job in ipairs(jobs) do
-    local level, lane, _, name = places.parse(job)
-    local action = actions.of_lane(q, name, lane)
+    local level, lane, sequence, name = places.parse(job)
+    local action = actions.of_lane(q, name, lane, sequence)
     q.undelayed[i] = job
     if action and actions.is_over(action) then
       -- It was counted as canceled when its action ended.

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { finishedAs, jobsOf, ScriptStore } from '../../testing/script-store.ts'
+import { finishedAs, jobsOf, record, ScriptStore } from '../../testing/script-store.ts'
 import type { ClaimReply, Finish } from './finish-and-claim.ts'
+import { takeDeadLetter } from './take-dead-letter.ts'
 
 /** What finish-and-claim does with the jobs of an action. */
 
@@ -404,6 +405,29 @@ it('lets what is left of a forgotten action end as nothing', async () => {
 
   expect(await store.counts('running', 'waiting', 'succeeded', 'canceled')).toEqual([0, 0, 1, 1])
   expect(Object.keys(await store.dump()).filter((key) => key.endsWith(':a:mail'))).toEqual([])
+})
+
+it('keeps jobs of a forgotten action out of another of the same name', async () => {
+  await store.openAction('mail')
+  await store.submit('a', 3, { lane: '@mail' })
+  await store.submit('a', 0, { lane: '@mail', kind: 'later', entries: ['+60000000', '', record(1)] })
+  const claims = [await store.claim(1), await store.claim(1), await store.claim(1)] as const
+  await store.finish(claims[0], dead)
+  await store.cancelAction('mail')
+  await store.client.del('test:{q}:q:action:a:mail')
+  store.now += 10_000
+  await store.openAction('mail')
+  await store.submit('a', 1, { lane: '@mail' })
+
+  await finishInAction(claims[1], { outcome: 'succeeded' })
+  await store.finish(claims[2], { outcome: 'released' })
+  const letter = jobsOf(claims[0])[0]?.jobKey ?? ''
+  await takeDeadLetter(store.requests(), { jobKey: letter, retries: true, nowUs: store.nowUs })
+  store.now += 60_000_000
+  const claim = await store.claim(5)
+
+  expect(await action()).toEqual({ name: 'RUNNING', total: 1, running: 1 })
+  expect(jobsOf(claim).map(({ jobKey }) => jobKey.split(':')[1])).toEqual(['@mail', 'default'])
 })
 
 it('answers a repeated request from memory and changes nothing', async () => {

@@ -78,7 +78,7 @@ if found.state == "running" then
   waking.tell(q, found.client, "cancel:" .. job)
   return requests.remember(client_key, request, { "canceling" })
 end
-local action = actions.of_lane(q, found.tenant, found.lane)
+local action = actions.of_lane(q, found.tenant, found.lane, found.sequence)
 if action then
   actions.cancel_one(action, found.state, found.sequence)
   endings.judge(q)

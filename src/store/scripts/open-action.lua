@@ -46,7 +46,7 @@ if not action then
     redis.call("ZREM", actions_key, gone.member)
     redis.call("ZREM", gone.own_key, gone.name)
   end
-  local made = string.format("%d", q.now)
+  local made = string.format("%d", action.created)
   redis.call("ZADD", actions_key, made, tenant .. ":" .. name)
   redis.call("ZADD", own_key, made, name)
   redis.call("HSET", action.key, "rules", cmsgpack.pack(rules))

@@ -50,11 +50,11 @@ if not letter then
   return { "unknown" }
 end
 local text = string.match(letter, "^[^\n]*\n(.*)$")
-local level, lane, _, name = places.parse(job)
+local level, lane, sequence, name = places.parse(job)
 if retries == 1 then
   local tenant = tenants.load(q, name)
   local sleeper = waking.find(q)
-  local action, revived = actions.of_lane(q, name, lane), job
+  local action, revived = actions.of_lane(q, name, lane, sequence), job
   if action and (actions.is_over(action) or action.state == "AGGREGATING") then
     -- Its action has ended and stays as it ended: the job runs again by itself.
     revived = string.format("%s:default:0%.0f:%s", level, queue.tick(q), name)

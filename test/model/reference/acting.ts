@@ -22,7 +22,7 @@ export function openAction(
   let action = queue.action(opened.tenant, opened.name)
   const isNew = action === undefined
   if (!action) {
-    action = newAction({ ...opened, aggregates: queue.aggregated.has(opened.rules.type) }, now)
+    action = newAction({ ...opened, aggregates: queue.aggregated.has(opened.rules.type) }, Math.max(queue.clock, now))
     queue.actions.push(action)
     putOffSeal(queue, action)
     transition(queue, action, 'CREATED')

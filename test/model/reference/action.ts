@@ -20,6 +20,7 @@ export interface Action {
   state: ActionState
   isSealed: boolean
   received: number
+  /** By the queue's clock: its jobs have later numbers. */
   readonly createdAt: number
   startedAt: number
   endedAt: number
@@ -46,7 +47,7 @@ export interface Action {
 
 export function newAction(
   opened: Pick<Action, 'tenant' | 'name' | 'rules' | 'webhook' | 'aggregates'>,
-  now: number,
+  createdAt: number,
 ): Action {
   return {
     ...opened,
@@ -54,7 +55,7 @@ export function newAction(
     state: 'CREATED',
     isSealed: false,
     received: 0,
-    createdAt: now,
+    createdAt,
     startedAt: 0,
     endedAt: 0,
     lastEndAt: 0,
