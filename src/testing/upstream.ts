@@ -46,7 +46,8 @@ export async function startUpstream(options: UpstreamOptions): Promise<Upstream>
   const isSource = import.meta.url.endsWith('.ts')
   const program = new URL(isSource ? 'upstream-process.ts' : 'upstream-process.js', import.meta.url)
   const child = fork(fileURLToPath(program), [limit, windowMs, latencyMs, port].map(String), {
-    execArgv: isSource ? ['--import', 'tsx'] : [],
+    // By its place: it is not found by name from the folder of whoever runs this.
+    execArgv: isSource ? ['--import', import.meta.resolve('tsx')] : [],
   })
   const [message] = (await Promise.race([
     once(child, 'message'),

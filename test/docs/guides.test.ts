@@ -24,7 +24,7 @@ async function run(text: string): Promise<string> {
   return stdout
 }
 
-it.each(['docs/guides/rate-limits.md', 'docs/guides/fairness.md'])(
+it.each(['docs/guides/getting-started.md', 'docs/guides/rate-limits.md', 'docs/guides/fairness.md'])(
   '%s is a program that runs to its end',
   async (path) => {
     const [program, ...others] = snippetsOf(path)
