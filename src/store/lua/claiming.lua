@@ -75,7 +75,7 @@ local function available_to(q, tenant)
   if not granting then
     return huge
   end
-  return granting.available(granting.of_tenant(q, tenant))
+  return granting.available(tenant.limits or granting.of_tenant(q, tenant))
 end
 
 local function charge(q, tenant, level, got)
@@ -168,8 +168,12 @@ end
 -- Serves one level until it has nobody, the limits close it or the hands are full.
 local function claim_level(q, level, levels)
   local claim = q.claim
+  local is_limited = granting and (q.limits.queue[1] or q.limits[level][1])
+  local queue_free, level_free = huge, huge
   while claim.left > 0 and claim.looks < LOOKS and q.bytes_left > 0 do
-    local queue_free, level_free = available(q, "queue"), available(q, level)
+    if is_limited then
+      queue_free, level_free = available(q, "queue"), available(q, level)
+    end
     if queue_free == 0 then
       claim.is_closed = true
       claim.wait_until = granting.batch_instant(q.limits.queue, claim.left)
@@ -184,11 +188,12 @@ local function claim_level(q, level, levels)
       return
     end
     claim.looks = claim.looks + 1
+    local free = level_free
     if standing ~= level then
-      level_free = available(q, standing)
+      free = available(q, standing)
     end
-    if level_free > 0 then
-      serve(q, tenant, standing, queue_free < level_free and queue_free or level_free, is_guarded)
+    if free > 0 then
+      serve(q, tenant, standing, queue_free < free and queue_free or free, is_guarded)
     end
   end
 end

@@ -257,10 +257,12 @@ end
 
 -- Answers the narrowest jitter of all that were charged, nil without a bucket: how long the grant keeps.
 function limits.charge(q, tenant, level, permits, fence)
-  local now = q.now
-  local narrowest = charge_all(q.limits.queue, permits, fence, now, nil)
-  narrowest = charge_all(q.limits[level], permits, fence, now, narrowest)
-  return charge_all(limits.of_tenant(q, tenant), permits, fence, now, narrowest)
+  local now, of_queue, of_level, narrowest = q.now, q.limits.queue, q.limits[level], nil
+  if of_queue[1] or of_level[1] then
+    narrowest = charge_all(of_queue, permits, fence, now, nil)
+    narrowest = charge_all(of_level, permits, fence, now, narrowest)
+  end
+  return charge_all(tenant.limits or limits.of_tenant(q, tenant), permits, fence, now, narrowest)
 end
 
 function limits.refund(q, tenant, level, fence, is_stale)

@@ -13,7 +13,7 @@ local VIRTUAL = { high = "virtual:high", normal = "virtual:normal", low = "virtu
 local WEIGHTS = { high = "weights:high", normal = "weights:normal", low = "weights:low" }
 
 local function thousandths(weight)
-  return math.floor(weight * 1000 + 0.5)
+  return weight == 1 and 1000 or math.floor(weight * 1000 + 0.5)
 end
 
 local function enter(q, tenant, level, at)
@@ -50,24 +50,29 @@ local function leave(q, tenant, level, at, has_work)
   end
 end
 
+local function settle_on(q, tenant, level, at, free, has_work)
+  if not (free and has_work) then
+    leave(q, tenant, level, at, has_work)
+  elseif not at.present then
+    enter(q, tenant, level, at)
+  end
+end
+
 -- Puts the tenant where it belongs after its work, pause, override or parking changed: in line on each level where it
 -- has work and may run, out of all others.
 function standing.settle(q, tenant)
   local free, override = tenants.is_free(tenant), tenant.fields.override
+  local only, at_only = next(tenant.at)
+  if only and not override and not next(tenant.at, only) then
+    settle_on(q, tenant, only, at_only, free, at_only.lanes > 0)
+    return
+  end
   for i = 1, 3 do
     local level = LEVELS[i]
-    local at = rawget(tenant.at, level)
-    local has_work = at and at.lanes > 0
-    if override then
-      has_work = tenants.has_work(tenant, level)
-      at = tenant.at[level]
-    end
-    if free and has_work then
-      if not at.present then
-        enter(q, tenant, level, at)
-      end
-    elseif at then
-      leave(q, tenant, level, at, has_work)
+    local has_work = tenants.has_work(tenant, level)
+    local at = (override or has_work) and tenant.at[level] or rawget(tenant.at, level)
+    if at then
+      settle_on(q, tenant, level, at, free, has_work)
     end
   end
 end

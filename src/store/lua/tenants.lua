@@ -132,7 +132,9 @@ function tenants.load(q, name)
     waiting = waiting, delayed = delayed, total = total, front = front, marks = marks, weight = 1, base = 0,
   }
   if fields ~= NO_FIELDS then
-    tenant.weight, tenant.base = tonumber(fields.weight or 1), tonumber(fields.base or 0)
+    if fields.weight or fields.base then
+      tenant.weight, tenant.base = tonumber(fields.weight or 1), tonumber(fields.base or 0)
+    end
     if fields.paused or fields.parked or fields.override then
       correct_places(tenant)
     end
@@ -381,7 +383,7 @@ function tenants.save(q)
       note(unparked, tenant.name)
     end
     -- Whether it is parked again or not, it waits among the unparking no longer.
-    if before then
+    if before and not q.is_nobody_unparking then
       note(lifted, tenant.name)
     end
     write(q, tenant, out, sets)

@@ -108,7 +108,9 @@ if #due > 0 then
   recovery.fall_due(q, due)
   is_bounded = is_bounded or #due == DUE_AT_ONCE
 end
-for _, name in ipairs(redis.call("ZRANGE", unparking_key, "0", LAST_OF_THEM)) do
+local unparking = redis.call("ZRANGE", unparking_key, "0", LAST_OF_THEM)
+q.is_nobody_unparking = #unparking == 0
+for _, name in ipairs(unparking) do
   local standing = require "standing"
   standing.unpark(q, tenants.load(q, name))
 end
