@@ -3,7 +3,7 @@ import { type ExitName, exitCodes } from './exit-codes.ts'
 import { Output } from './output.ts'
 
 /** What every command has beside its own options. */
-export interface CommonOptions {
+interface CommonOptions {
   readonly json?: true
   readonly debug?: true
 }

@@ -13,7 +13,7 @@ export interface JsonLine {
 const LONGEST_LINE_BYTES = 16 * 1024 * 1024
 
 /** Opens a file, or standard input for `-`. */
-export function openInput(path: string): Readable {
+function openInput(path: string): Readable {
   return path === '-' ? process.stdin : createReadStream(path)
 }
 

@@ -11,7 +11,7 @@ export interface DemoFacts {
   readonly counts: Pick<QueueCounts, 'succeeded' | 'returned' | 'throttled'>
 }
 
-export interface TenantFigures {
+interface TenantFigures {
   readonly tenant: string
   readonly jobs: number
   /** From its submit to the answer to its last call. */
