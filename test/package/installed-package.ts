@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
@@ -18,6 +18,7 @@ export interface InstalledPackage {
   /** Paths inside the tarball. */
   readonly files: readonly string[]
   readonly manifest: {
+    readonly version: string
     readonly exports: Record<string, string | Record<string, string>>
     readonly dependencies: Record<string, string>
     readonly scripts: Record<string, string>
@@ -43,9 +44,10 @@ export async function installPackage(): Promise<InstalledPackage> {
   await execute('tar', ['-xzf', join(project, packed.filename), '--strip-components=1', '-C', home])
 
   const manifest: InstalledPackage['manifest'] = JSON.parse(await readFile(join(home, 'package.json'), 'utf8'))
-  await mkdir(join(project, 'node_modules', '@types'))
   for (const name of [...Object.keys(manifest.dependencies), '@types/node']) {
-    await symlink(join(root, 'node_modules', name), join(project, 'node_modules', name))
+    const place = join(project, 'node_modules', name)
+    await mkdir(dirname(place), { recursive: true })
+    await symlink(join(root, 'node_modules', name), place)
   }
 
   return {

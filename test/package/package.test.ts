@@ -69,6 +69,33 @@ describe('the package, packed and installed in an empty project', () => {
     })
   })
 
+  describe('sluice, the command', () => {
+    /** Runs it in the project, and says how it ended. */
+    const source = (...args: string[]) => `import { spawnSync } from 'node:child_process'
+      import { writeFileSync } from 'node:fs'
+      writeFileSync('sluice.config.ts', 'export default {}')
+      const command = ${JSON.stringify(args)}
+      const main = new URL('./node_modules/sluice/dist/cli/main.js', import.meta.url).pathname
+      const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...command], { encoding: 'utf8' })
+      console.log(JSON.stringify({ status, stdout, stderr }))`
+
+    it('runs', async () => {
+      const printed = await installed.run('version.mjs', source('--version'))
+
+      expect(JSON.parse(printed)).toEqual({ status: 0, stdout: `${installed.manifest.version}\n`, stderr: '' })
+    })
+
+    it.runIf(process.versions.node.startsWith('20.'))(
+      'says in one line what a config file in TypeScript needs',
+      async () => {
+        const { status, stderr } = JSON.parse(await installed.run('serve.mjs', source('serve', '--port', '0')))
+
+        expect(status).toBe(2)
+        expect(stderr).toMatch(/^sluice: .*sluice\.config\.ts is TypeScript, .*install tsx in the project, .*\n$/)
+      },
+    )
+  })
+
   it('brings its types along, also for a compiler that reads every declaration', async () => {
     const problems = await installed.compile(
       'consumer.mts',
