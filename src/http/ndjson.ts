@@ -71,28 +71,35 @@ export class NdjsonReader {
   }
 
   async *#pieces(): AsyncGenerator<Buffer> {
-    const { idleMs, signal } = this.#options
     // Destroying the request would close the connection, and with it the way to say what was wrong.
     const pieces = this.#stream.iterator({ destroyOnReturn: false })
-    let giveUp: (error: unknown) => void = () => {}
-    const ended = new Promise<never>((_, reject) => {
-      giveUp = reject
-    })
-    // It may be rejected while nobody waits for it.
-    ended.catch(() => {})
-    const onAbort = () => giveUp(signal.reason)
-    if (signal.aborted) onAbort()
-    signal.addEventListener('abort', onAbort)
-    try {
-      for (;;) {
-        const timer = setTimeout(() => giveUp(tooSlow(idleMs)), idleMs)
-        const next = await Promise.race([pieces.next(), ended]).finally(() => clearTimeout(timer))
-        if (next.done) return
-        yield next.value as Buffer
-      }
-    } finally {
-      signal.removeEventListener('abort', onAbort)
+    for (;;) {
+      const next = await this.#inTime(pieces.next())
+      if (next.done) return
+      yield next.value as Buffer
     }
+  }
+
+  /** Not by racing with a promise that stays: that one would keep every piece it ever raced with. */
+  #inTime<T>(next: Promise<T>): Promise<T> {
+    const { idleMs, signal } = this.#options
+    return new Promise((resolve, reject) => {
+      const settle = () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', onAbort)
+      }
+      const onAbort = () => {
+        settle()
+        reject(signal.reason)
+      }
+      const timer = setTimeout(() => {
+        settle()
+        reject(new Problem('request-timeout', `Nothing of the body arrived for ${idleMs} ms.`))
+      }, idleMs)
+      signal.addEventListener('abort', onAbort)
+      if (signal.aborted) onAbort()
+      next.then(resolve, reject).finally(settle)
+    })
   }
 
   /** Lines are handed out until the bad one is met, as with any other mistake. */
@@ -138,10 +145,6 @@ function startOfBadLine(block: Buffer): number {
 /** A character is at most three bytes; counting them is only worth it near the bound. */
 function isLonger(line: string, bytes: number): boolean {
   return line.length * 3 > bytes && Buffer.byteLength(line) > bytes
-}
-
-function tooSlow(idleMs: number): Problem {
-  return new Problem('request-timeout', `Nothing of the body arrived for ${idleMs} ms.`)
 }
 
 export function badLine(line: number, problem: string): Problem {

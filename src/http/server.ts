@@ -12,6 +12,7 @@ import { auditChange } from './audit.ts'
 import { authenticate, authorize } from './auth.ts'
 import { addBodyParsers, limitBodyTime, refuseEncodedBody, refuseUnusedBody } from './body.ts'
 import { answerClientError } from './client-error.ts'
+import { Connections } from './connections.ts'
 import type { App, Context } from './context.ts'
 import { handleError, handleNotFound } from './error-handler.ts'
 import { addOpenApi } from './openapi.ts'
@@ -173,6 +174,7 @@ function addPlugins(app: App, settings: ServerSettings, keys: KeyRing): void {
 }
 
 function addClosing(app: App, context: Context, cut: AbortController): void {
+  const connections = new Connections(app.server)
   let grace: NodeJS.Timeout | undefined
   let isClosing = false
   app.addHook('onRequest', async () => {
@@ -181,6 +183,7 @@ function addClosing(app: App, context: Context, cut: AbortController): void {
   app.addHook('preClose', async () => {
     isClosing = true
     context.streams.close()
+    connections.closeUnused()
     const { closeGraceMs } = context.settings
     grace = setTimeout(() => {
       cut.abort(new Problem('unavailable', 'The server is closing.', { retryAfterSeconds: 2 }))

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { Problem } from './problem.ts'
 
 export interface SseMessage {
@@ -32,7 +32,7 @@ export class OpenStreams {
    * Answers with a stream of events until they end, the client goes, or the server closes.
    * @param source - Makes the events; ends when its signal is aborted.
    */
-  send(request: FastifyRequest, reply: FastifyReply, source: (signal: AbortSignal) => AsyncIterable<SseMessage>) {
+  send(reply: FastifyReply, source: (signal: AbortSignal) => AsyncIterable<SseMessage>): FastifyReply {
     if (this.#isClosing) throw new Problem('unavailable', 'The server is closing.', { retryAfterSeconds: 2 })
     if (this.#open.size >= this.#most) {
       throw new Problem('too-many-requests', `${this.#most} streams of events are open, which is all there may be.`, {
@@ -45,11 +45,11 @@ export class OpenStreams {
       this.#open.delete(controller)
       controller.abort()
     }
-    request.raw.once('close', end)
+    // The answer's connection is gone, or all of it was sent. The stream itself would wait for its next event first.
+    reply.raw.once('close', end)
     const frames = Readable.from(framesOf(source(controller.signal), this.#heartbeatMs, controller.signal), {
       objectMode: false,
     })
-    frames.once('close', end)
     return reply
       .headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
       .type('text/event-stream; charset=utf-8')
@@ -67,32 +67,80 @@ async function* framesOf(
   heartbeatMs: number,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  yield `retry: ${RETRY_MS}\n\n`
-  const messages = source[Symbol.asyncIterator]()
-  const aborted = new Promise<'aborted'>((resolve) => {
-    signal.addEventListener('abort', () => resolve('aborted'), { once: true })
-  })
-  let next = messages.next()
+  const inbox = new Inbox(source[Symbol.asyncIterator](), signal)
   try {
+    yield `retry: ${RETRY_MS}\n\n`
     while (!signal.aborted) {
-      let timer: NodeJS.Timeout | undefined
-      const silence = new Promise<'silence'>((resolve) => {
-        timer = setTimeout(() => resolve('silence'), heartbeatMs)
-      })
-      const first = await Promise.race([next, silence, aborted]).finally(() => clearTimeout(timer))
-      if (first === 'aborted') return
-      if (first === 'silence') {
-        yield ': nothing new\n\n'
-        continue
-      }
-      if (first.done) return
-      yield frameOf(first.value)
-      next = messages.next()
+      const next = await inbox.next(heartbeatMs)
+      if (next === 'nothing') yield ': nothing new\n\n'
+      else if (next === 'over') return
+      else yield frameOf(next)
     }
   } finally {
-    // What the source still had on its way when the stream ended is nobody's any more, and neither are its complaints.
-    next.catch(() => {})
-    messages.return?.().catch(() => {})
+    inbox.close()
+  }
+}
+
+/**
+ * The next message, if one comes in time. The iterator is asked once for each message, however often nothing came
+ * meanwhile, and nothing is left behind with the signal: streams live long.
+ */
+class Inbox {
+  readonly #messages: AsyncIterator<SseMessage>
+  readonly #signal: AbortSignal
+  #asked: 'nothing' | 'waiting' | 'answered' = 'nothing'
+  #answer: IteratorResult<SseMessage> | undefined
+  #failure: unknown
+  #wake = () => {}
+
+  constructor(messages: AsyncIterator<SseMessage>, signal: AbortSignal) {
+    this.#messages = messages
+    this.#signal = signal
+    signal.addEventListener('abort', () => this.#wake(), { once: true })
+  }
+
+  async next(timeoutMs: number): Promise<SseMessage | 'nothing' | 'over'> {
+    if (this.#asked === 'nothing') this.#ask()
+    if (this.#asked === 'waiting' && !this.#signal.aborted) await this.#wait(timeoutMs)
+    if (this.#signal.aborted) return 'over'
+    if (this.#asked === 'waiting') return 'nothing'
+    this.#asked = 'nothing'
+    if (!this.#answer) throw this.#failure
+    return this.#answer.done ? 'over' : this.#answer.value
+  }
+
+  close(): void {
+    // What is still on its way is nobody's any more, and neither is what it complains of.
+    this.#messages.return?.().catch(() => {})
+  }
+
+  #ask(): void {
+    this.#asked = 'waiting'
+    this.#answer = undefined
+    const answered = () => {
+      this.#asked = 'answered'
+      this.#wake()
+    }
+    this.#messages.next().then(
+      (answer) => {
+        this.#answer = answer
+        answered()
+      },
+      (error: unknown) => {
+        this.#failure = error
+        answered()
+      },
+    )
+  }
+
+  #wait(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs)
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
   }
 }
 

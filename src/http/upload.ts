@@ -9,7 +9,7 @@ import { problemOfSluiceError } from './sluice-problems.ts'
  * How long a client that was refused in the middle of its body may go on sending it. Closing at once would take the
  * answer from it: what arrives at a closed socket makes the other side forget what it has not read yet.
  */
-const LINGER_MS = 5_000
+const LINGER_MS = 2_000
 
 /** Where fields of an action stand that a stream cannot have in its body. */
 const places: Readonly<Record<string, string>> = {

@@ -54,7 +54,7 @@ export function addActionStreamRoutes(app: App, context: Context): void {
       const action = actionOf(context, request, request.params.action)
       await viewOf(action)
       if (request.headers['last-event-id'] === END_ID) return (reply as unknown as FastifyReply).code(204).send()
-      return context.streams.send(request, reply, (signal) => messagesOf(action, signal))
+      return context.streams.send(reply as unknown as FastifyReply, (signal) => messagesOf(action, signal))
     },
   })
   app.route({

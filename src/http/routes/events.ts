@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Queue } from '../../engine/queue.ts'
 import { type App, type Context, mayTouch, queueOf } from '../context.ts'
@@ -62,7 +63,9 @@ export function addEventRoutes(app: App, context: Context): void {
       const from = last === undefined ? request.query.from : String(last)
       // What names no tenant is about all of them.
       const mayShow = (tenant: string | undefined) => mayTouch(request, tenant ?? '')
-      return context.streams.send(request, reply, (signal) => messagesOf(queue, from, signal, mayShow))
+      return context.streams.send(reply as unknown as FastifyReply, (signal) =>
+        messagesOf(queue, from, signal, mayShow),
+      )
     },
   })
 }

@@ -1,0 +1,27 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/**
+ * Who is connected, and who of them has asked for something. Node closes connections that have been idle since their
+ * last request; browsers and fetch also open some ahead of the first, and those would hold up a server that closes.
+ */
+export class Connections {
+  readonly #open = new Set<Socket>()
+  readonly #busy = new Set<Socket>()
+
+  constructor(server: Server) {
+    server.on('connection', (socket: Socket) => {
+      this.#open.add(socket)
+      socket.once('close', () => this.#open.delete(socket))
+    })
+    server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+      this.#busy.add(socket)
+      response.once('close', () => this.#busy.delete(socket))
+    })
+  }
+
+  /** Closes those on which nothing is under way. */
+  closeUnused(): void {
+    for (const socket of this.#open) if (!this.#busy.has(socket)) socket.destroy()
+  }
+}

@@ -1,0 +1,175 @@
+import { PassThrough } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import type { AuditEntry } from '../../src/http/index.ts'
+import { bearer, keyOf, keys, useHttpServer } from './http-server.ts'
+
+const server = useHttpServer()
+
+describe('a server without keys', () => {
+  it.each([
+    ['names another host', { host: 'evil.example' }],
+    ['names an address of this machine that others can reach', { host: '192.168.0.7:8080' }],
+    ['comes from a page of somebody else', { host: 'localhost', origin: 'https://evil.example' }],
+    ['comes from a page without an origin', { host: 'localhost', origin: 'null' }],
+  ])('refuses a request that %s', async (_, headers) => {
+    const response = await server.app.inject({ method: 'POST', url: '/v1/queues/mail/jobs/x/cancel', headers })
+
+    expect([response.statusCode, response.json().type]).toEqual([403, 'urn:sluice:problem:forbidden'])
+  })
+
+  it.each([{ host: 'localhost:8080' }, { host: '127.0.0.1' }, { host: '[::1]:1', origin: 'http://localhost:3000' }])(
+    'serves a request of this machine: %o',
+    async (headers) => {
+      const response = await server.app.inject({ url: '/v1/queues', headers })
+
+      expect(response.statusCode).toBe(200)
+    },
+  )
+})
+
+describe('a key', () => {
+  it.each([
+    ['is missing', {}, 'Bearer', 'Send an API key'],
+    ['is wrong', { authorization: `Bearer slk_${'x'.repeat(43)}` }, 'Bearer error="invalid_token"', 'not known'],
+    ['has expired', bearer('expired'), 'Bearer error="invalid_token"', 'expired'],
+    ['has another form', { authorization: 'Bearer hunter2' }, 'Bearer error="invalid_token"', 'slk_'],
+    ['comes by another scheme', { authorization: 'Basic YTpi' }, 'Bearer error="invalid_token"', 'Bearer'],
+    ['is one of two', { authorization: `Bearer ${keyOf('admin')} x` }, 'Bearer error="invalid_token"', 'Bearer'],
+  ])('that %s is refused', async (_, headers, challenge, detail) => {
+    const response = await server.create({ keys }).inject({ url: '/v1/queues', headers })
+
+    expect(response.statusCode).toBe(401)
+    expect(response.headers['www-authenticate']).toBe(challenge)
+    expect(response.json().detail).toContain(detail)
+  })
+
+  it('of a tenant submits for its own tenant, named or not, and for no other', async () => {
+    server.create({ keys })
+    const submit = (tenant?: string) =>
+      server.ask('POST', '/v1/queues/mail/jobs', { type: 'SEND', ...(tenant ? { tenant } : {}) }, 'tenant')
+
+    expect([(await submit()).status, (await submit('acme')).status, (await submit('rival')).status]).toEqual([
+      201, 201, 403,
+    ])
+    expect((await server.mail.tenant('acme').view()).waiting).toBe(2)
+    expect((await server.mail.tenant('default').view()).waiting).toBe(0)
+  })
+
+  it('of a tenant sees its own counts, and none of all', async () => {
+    server.create({ keys })
+    await server.mail.submit({ type: 'SEND', tenant: 'rival' })
+    await server.mail.submit({ type: 'SEND', tenant: 'acme' })
+
+    const { body } = await server.ask('GET', '/v1/queues/mail', undefined, 'tenant')
+
+    expect(body.counts).toEqual({ waiting: 1, delayed: 0, running: 0 })
+  })
+})
+
+describe('the rate limit of the API', () => {
+  it('counts each key by itself, and says when to come again', async () => {
+    const app = server.create({ keys, rateLimit: { max: 2, windowMs: 60_000 } })
+    const ask = (headers: Record<string, string>) => app.inject({ url: '/v1/queues', headers })
+
+    const statuses = []
+    for (let i = 0; i < 3; i++) statuses.push((await ask(bearer('admin'))).statusCode)
+    const refused = await ask(bearer('admin'))
+    const other = await ask(bearer('viewer'))
+
+    expect(statuses).toEqual([200, 200, 429])
+    expect(refused.json()).toMatchObject({ type: 'urn:sluice:problem:too-many-requests', status: 429 })
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(50)
+    expect(other.statusCode).toBe(200)
+  })
+
+  it('counts those without a key, or with a wrong one, by their address', async () => {
+    const app = server.create({ keys, rateLimit: { max: 2, windowMs: 60_000 } })
+    const statuses = []
+
+    for (const key of ['a', 'b', 'c']) {
+      const headers = { authorization: `Bearer slk_${key.repeat(43)}` }
+      statuses.push((await app.inject({ url: '/v1/queues', headers })).statusCode)
+    }
+
+    expect(statuses).toEqual([401, 401, 429])
+    expect((await app.inject({ url: '/healthz' })).statusCode).toBe(200)
+  })
+})
+
+describe('the audit log', () => {
+  it('has every change with who made it, to what, and how it ended, and no secret', async () => {
+    const told: AuditEntry[] = []
+    server.create({ keys, onChange: (entry) => told.push(entry) })
+    const secret = `whsec_${'a'.repeat(32)}`
+    await server.ask('PATCH', '/v1/queues/mail/tenants/acme', { weight: 3 }, 'operator')
+    await server.ask(
+      'POST',
+      '/v1/queues/mail/actions',
+      { type: 'SEND', jobs: [{ payload: 'private' }], webhook: { url: 'https://example.com/', secret } },
+      'tenant',
+    )
+
+    const { body } = await server.ask('GET', '/v1/audit', undefined, 'admin')
+
+    expect(body.entries).toMatchObject([
+      { who: 'tenant', role: 'tenant', operation: 'submitAction', target: '/v1/queues/mail/actions', status: 202 },
+      {
+        who: 'operator',
+        role: 'operator',
+        operation: 'changeTenant',
+        target: '/v1/queues/mail/tenants/acme',
+        change: '{"weight":3}',
+        status: 200,
+      },
+    ])
+    expect(body.entries.map(({ id: _, ...entry }: { id: string }) => entry)).toEqual(told.reverse())
+    expect(JSON.stringify(body)).not.toMatch(/whsec_a|private/)
+  })
+
+  it('has nothing of what was read or refused', async () => {
+    server.create({ keys })
+    await server.ask('GET', '/v1/queues/mail', undefined, 'viewer')
+    await server.ask('PATCH', '/v1/queues/mail', { paused: true }, 'viewer')
+    await server.ask('PATCH', '/v1/queues/mail', { paused: 1 }, 'admin')
+    await server.ask('POST', '/v1/queues/mail/jobs/none/cancel', undefined, 'admin')
+
+    expect((await server.ask('GET', '/v1/audit', undefined, 'admin')).body.entries).toEqual([])
+  })
+
+  it('is read page by page', async () => {
+    for (const weight of [1, 2, 3]) await server.ask('PATCH', '/v1/queues/mail/tenants/acme', { weight })
+
+    const first = await server.ask('GET', '/v1/audit?limit=2')
+    const second = await server.ask('GET', `/v1/audit?limit=2&cursor=${first.body.cursor}`)
+
+    const changes = [...first.body.entries, ...second.body.entries].map(({ change }) => change)
+    expect(changes).toEqual(['{"weight":3}', '{"weight":2}', '{"weight":1}'])
+  })
+})
+
+describe('the log', () => {
+  it('has requests and changes, but no key, no query and no secret', async () => {
+    const stream = new PassThrough()
+    const app = server.create({ keys, log: { level: 'trace', stream } })
+    const secret = `whsec_${'b'.repeat(32)}`
+
+    await app.inject({
+      method: 'POST',
+      url: '/v1/queues/mail/actions?tenant=acme&webhookUrl=https%3A%2F%2Fexample.com%2F&hunter2=1',
+      headers: { ...bearer('admin'), 'content-type': 'application/x-ndjson', 'sluice-webhook-secret': secret },
+      payload: '{}',
+    })
+    await app.inject({
+      method: 'POST',
+      url: '/v1/queues/mail/actions',
+      headers: bearer('admin'),
+      payload: { tenant: 'acme', type: 'T', jobs: [], webhook: { url: 'https://example.com/', secret } },
+    })
+    await app.inject({ url: '/v1/queues?key=hunter2', headers: { authorization: `Bearer slk_${'z'.repeat(43)}` } })
+    const text = String(stream.read())
+
+    expect(text).toContain('"path":"/v1/queues/mail/actions"')
+    expect(text).toContain('"operation":"submitAction"')
+    expect(text).not.toMatch(/slk_|whsec_|hunter2/)
+  })
+})
