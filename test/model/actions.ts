@@ -181,7 +181,7 @@ const openAction: fc.Arbitrary<Action> = fc.record({
     level,
     keepResults: fc.boolean(),
     failFast: rarely(4),
-    maxFailureRatio: fc.constantFrom(undefined, undefined, 0, 0.3),
+    maxFailureRatio: fc.constantFrom(undefined, undefined, 0, 0.5),
     sealTimeoutMs: fc.constantFrom(0, 0, 1_000),
   }),
   webhook: fc.constantFrom('', '', '{}'),

@@ -67,7 +67,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     what: 'a lease outlives its last job',
-    line: 'if redis.call("EXISTS", ended.claim_key) == 0 then',
+    line: 'if ended.is_all or redis.call("EXISTS", ended.claim_key) == 0 then',
     becomes: 'if false then',
   },
   {
@@ -77,8 +77,8 @@ const mutants: readonly Mutant[] = [
   },
   {
     what: 'what runs is counted on another level',
-    line: 'local running = RUNNING[standing]',
-    becomes: 'local running = RUNNING.normal',
+    line: 'local runs, running = q.runs, RUNNING[standing]',
+    becomes: 'local runs, running = q.runs, RUNNING.normal',
   },
   {
     what: 'the quantum is ignored',
@@ -142,12 +142,12 @@ const mutants: readonly Mutant[] = [
   },
   {
     what: 'one overdue tenant less is looked at',
-    line: 'local LOOKS = 4',
-    becomes: 'local LOOKS = 3',
+    line: 'local LOOKS = "4"',
+    becomes: 'local LOOKS = "3"',
   },
   {
     what: 'the wait ends with the instant of a tenant that is back in line',
-    line: 'until not (tenant and tenant.was_parked)',
+    line: 'until not (tenant and tenant.parked_before)',
     becomes: 'until true',
   },
   {

@@ -34,8 +34,10 @@ function actions.create(q, tenant, name, rules)
   for _, field in ipairs(NUMBERS) do
     action[field] = 0
   end
-  -- Not before the queue's clock: its jobs have later numbers, and those of an earlier action of that name do not.
+  -- By the queue's clock, which moves along: jobs of this action have later numbers, those of an earlier one of that name
+  -- have not, even if the server's time goes back meanwhile.
   action.created, action.changed = math.max(q.clock, q.now), true
+  q.clock = math.max(q.clock, action.created - 1)
   actions.remember(q, action)
   return action
 end

@@ -55,6 +55,7 @@ if not action then
   end
   actions.transition(q, action, "CREATED")
   actions.save(q)
+  queue.save(q)
 end
 return requests.remember(client_key, request, {
   "opened", is_new, action.state, action.sealed, action.received, action.rules.level, action.rules.lane,

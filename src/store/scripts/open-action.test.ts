@@ -39,6 +39,9 @@ it('makes an action that is open and holds nothing', async () => {
       '1': '1',
     },
     events: ['type action.created tenant a action mail'],
+    queue: {
+      'state.clock': 999_999_999,
+    },
   })
 })
 

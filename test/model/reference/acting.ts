@@ -22,7 +22,9 @@ export function openAction(
   let action = queue.action(opened.tenant, opened.name)
   const isNew = action === undefined
   if (!action) {
-    action = newAction({ ...opened, aggregates: queue.aggregated.has(opened.rules.type) }, Math.max(queue.clock, now))
+    const createdAt = Math.max(queue.clock, now)
+    queue.clock = Math.max(queue.clock, createdAt - 1)
+    action = newAction({ ...opened, aggregates: queue.aggregated.has(opened.rules.type) }, createdAt)
     queue.actions.push(action)
     putOffSeal(queue, action)
     transition(queue, action, 'CREATED')
