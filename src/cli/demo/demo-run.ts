@@ -17,7 +17,7 @@ import type { Backlog } from './ideal-finish.ts'
 async function withDemo<Result>(
   use: (parts: { upstream: Upstream; queue: Queue }) => Promise<Result>,
 ): Promise<Result> {
-  const { limit, windowMs, jitterMs, latencyMs, concurrency } = demoPlan
+  const { limit, windowMs, jitterMs, burst, latencyMs, concurrency } = demoPlan
   // What is shown is this queue, not what else the machine does. The servers inherit it.
   goFirst()
   const dataDir = await mkdtemp(join(tmpdir(), 'sluice-demo-'))
@@ -25,7 +25,7 @@ async function withDemo<Result>(
   const handler = httpRequest({ allowHosts: [new URL(upstream.url).host], allowPrivate: ['127.0.0.1'] })
   const sluice = new Sluice({ redis: 'embedded', dataDir })
   try {
-    const queue = sluice.queue('demo', { limits: { queue: { kind: 'bucket', limit, windowMs, jitterMs } } })
+    const queue = sluice.queue('demo', { limits: { queue: { kind: 'bucket', limit, windowMs, jitterMs, burst } } })
     queue.process('http.request', handler, { concurrency })
     await sluice.ready()
     return await use({ upstream, queue })
