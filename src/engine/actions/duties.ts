@@ -89,18 +89,26 @@ export class Duties {
 
   async #do(duty: Duty): Promise<void> {
     let { fence } = duty
-    let timer: (() => void) | undefined
+    let isOver = false
+    let cancelTimer: (() => void) | undefined
+    let renewing: Promise<void> = Promise.resolve()
+    const renew = async () => {
+      const renewed = await this.#settle(duty.id, fence, { outcome: 'renewed', afterMs: this.#leaseMs })
+      if (renewed === undefined) return
+      fence = renewed
+      if (!isOver) renewLater()
+    }
     const renewLater = () => {
-      timer = this.#clock.setTimer(async () => {
-        const renewed = await this.#settle(duty.id, fence, { outcome: 'renewed', afterMs: this.#leaseMs })
-        if (renewed === undefined) return
-        fence = renewed
-        renewLater()
+      cancelTimer = this.#clock.setTimer(() => {
+        renewing = renew()
       }, this.#leaseMs / 3)
     }
     renewLater()
     const outcome = await this.#outcomeOf(duty)
-    timer?.()
+    isOver = true
+    cancelTimer?.()
+    // A renewal under way changes the fence: without it the end would be refused.
+    await renewing
     await this.#settle(duty.id, fence, outcome)
     if (outcome.outcome !== 'done') this.#lookAfter(outcome.afterMs + SLACK_MS)
   }

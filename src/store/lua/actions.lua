@@ -34,8 +34,8 @@ function actions.create(q, tenant, name, rules)
   for _, field in ipairs(NUMBERS) do
     action[field] = 0
   end
-  -- By the queue's clock, which moves along: jobs of this action have later numbers, those of an earlier one of that name
-  -- have not, even if the server's time goes back meanwhile.
+  -- By the queue's clock, which moves along: jobs of this action have later numbers, those of an earlier one of that
+  -- name have not, even if the server's time goes back meanwhile.
   action.created, action.changed = math.max(q.clock, q.now), true
   q.clock = math.max(q.clock, action.created - 1)
   actions.remember(q, action)
@@ -75,8 +75,8 @@ end
 -- Of a lane whose action is forgotten: its jobs are as good as cancelled.
 local GONE = { state = "CANCELED", is_gone = true, rules = {} }
 
--- The action a lane belongs to; nil for any other lane. A job with a `sequence` from before the action was made is of an
--- earlier one of that name, which is forgotten.
+-- The action a lane belongs to; nil for any other lane. A job with a `sequence` from before the action was made is of
+-- an earlier one of that name, which is forgotten.
 function actions.of_lane(q, tenant, lane, sequence)
   local name = places.action_of(lane)
   if not name then

@@ -1,6 +1,7 @@
 #!lua flags=no-writes
 -- The queue's settings and pauses. Replies {"settings", declared, changed, paused, paused:high, paused:normal,
--- paused:low}: JSON, JSON ("{}": nothing was changed), and since when in µs as text ("0": it is not). Or {"unregistered"}.
+-- paused:low}: JSON, JSON ("{}": nothing was changed), and since when in µs as text ("0": it is not). Or
+-- {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local queue_key = KEYS[1] -- hash: the queue's state
