@@ -251,6 +251,7 @@ const weighted: readonly (readonly [number, fc.Arbitrary<Action>])[] = [
       withStatistics: fc.boolean(),
     }),
   ],
+  [1, which.map((at) => ({ do: 'forget action', which: at }))],
   [3, fc.constantFrom(100, 15_000).map((leaseMs) => ({ do: 'take duty', leaseMs }))],
   [3, fc.record({ do: fc.constant('settle duty' as const), client, which, became })],
   [4, which.map((at) => ({ do: 'read job', which: at }))],

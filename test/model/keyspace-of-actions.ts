@@ -9,13 +9,9 @@ export function predictActions(model: QueueModel): Keyspace {
   const zset = (name: string, entries: readonly (readonly [string, number])[]): void => {
     if (entries.length > 0) keys[name] = { zset: Object.fromEntries(entries) }
   }
-  zset(
-    'actions',
-    model.actions.map(({ tenant, name, createdAt }) => [`${tenant}:${name}`, createdAt]),
-  )
-  for (const tenant of new Set(model.actions.map((action) => action.tenant))) {
-    zset(`actions:${tenant}`, ownActions(model, tenant))
-  }
+  zset('actions', [...model.listed])
+  const tenants = new Set([...model.listed.keys()].map((id) => id.split(':')[0] as string))
+  for (const tenant of tenants) zset(`actions:${tenant}`, ownActions(model, tenant))
   zset('duties', [...model.duties])
   if (model.dutyTries.size > 0) {
     keys['duties:tries'] = { hash: Object.fromEntries([...model.dutyTries].map(([duty, n]) => [duty, String(n)])) }
@@ -32,9 +28,9 @@ export function inAnyOrder(stream: readonly string[][]): string[][] {
 }
 
 function ownActions(model: QueueModel, tenant: string): [string, number][] {
-  return model.actions
-    .filter((action) => action.tenant === tenant)
-    .map(({ name, createdAt }): [string, number] => [name, createdAt])
+  return [...model.listed].flatMap(([id, made]): [string, number][] =>
+    id.startsWith(`${tenant}:`) ? [[id.slice(tenant.length + 1), made]] : [],
+  )
 }
 
 function predictAction(model: QueueModel, action: Action): Keyspace {

@@ -272,6 +272,11 @@ const mutants: readonly Mutant[] = [
     becomes: 'if false then',
   },
   {
+    what: 'jobs of a forgotten action count for another of its name',
+    line: 'if not action or (sequence and tonumber(sequence) < action.created) then',
+    becomes: 'if not action then',
+  },
+  {
     what: 'an id of one action is known in all',
     line: 'scope = "@" .. action.tenant .. ":" .. action.name, count = action.total, added = {}, new = 0,',
     becomes: 'scope = "@" .. action.tenant, count = action.total, added = {}, new = 0,',

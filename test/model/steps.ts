@@ -23,7 +23,7 @@ import { takeDeadLetter } from '../../src/store/scripts/take-dead-letter.ts'
 import { takeDuty } from '../../src/store/scripts/take-duty.ts'
 import { watchAction } from '../../src/store/scripts/watch-action.ts'
 import type { SettingsPatch } from '../../src/store/settings.ts'
-import { isClosed } from './reference/action.ts'
+import { isClosed, isOver, type Action as OpenAction } from './reference/action.ts'
 import type { Job } from './reference/tenant.ts'
 import type { Client, Held, World } from './world.ts'
 
@@ -78,6 +78,7 @@ export type Action =
   | { readonly do: 'end action'; readonly client: number; readonly which: number; readonly verb: 'seal' | 'cancel' }
   | { readonly do: 'watch action'; readonly client: number; readonly which: number; readonly forMs: number }
   | { readonly do: 'read actions'; readonly which: readonly number[]; readonly withStatistics: boolean }
+  | { readonly do: 'forget action'; readonly which: number }
   | { readonly do: 'take duty'; readonly leaseMs: number }
   | { readonly do: 'settle duty'; readonly client: number; readonly which: number; readonly became: DutyOutcome }
   | { readonly do: 'read job'; readonly which: number }
@@ -203,6 +204,14 @@ async function perform(world: World, action: Action): Promise<void> {
       deepStrictEqual(found, expected)
       return
     }
+    case 'forget action': {
+      const over = model.actions.filter((each) => isOver(each) && !isWaitedFor(world, each))
+      const forgotten = pick(over, action.which)
+      if (!forgotten) return
+      await world.forgetAction(forgotten.tenant, forgotten.name)
+      model.forgetAction(forgotten)
+      return
+    }
     case 'take duty': {
       const { leaseMs } = action
       const duty = await takeDuty(world.client(0).requests, { leaseMs, nowUs })
@@ -248,6 +257,12 @@ function pick<T>(list: readonly T[], which: number): T | undefined {
 function namedAction({ model }: World, which: number): { tenant: string; name: string } {
   const { tenant, name } = model.actions[which % (model.actions.length + 1)] ?? { tenant: 'a', name: 'never' }
   return { tenant, name }
+}
+
+/** Its tenant still stands in line for its lane, which was dropped. */
+function isWaitedFor({ model }: World, { tenant, rules }: OpenAction): boolean {
+  const { turns } = model.tenants.find(({ name }) => name === tenant) ?? {}
+  return turns?.[rules.level].some(({ token }) => token === rules.lane) ?? false
 }
 
 /** Does what the duty asks for, as far as it is a matter of the store, and says what became of it. */

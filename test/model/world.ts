@@ -176,6 +176,13 @@ export class World {
     }
   }
 
+  /** As when all keys of an ended action have expired: the server's own time stands still in a run. */
+  async forgetAction(tenant: string, name: string): Promise<void> {
+    const kinds = ['action', 'stats', 'letters', 'marks', 'results', 'finished']
+    const ids = await this.#direct.keys(`${this.#start}ids:@${tenant}:${name}:*`)
+    await this.#direct.unlink(...kinds.map((kind) => `${this.#start}${kind}:${tenant}:${name}`), ...ids)
+  }
+
   /** Sends a request again as it was. */
   repeat(client: Client, sent: Sent): Promise<unknown> {
     return runScript(this.redis, sent.script, client.keys as never, sent.args as never)

@@ -10,6 +10,7 @@ import type { Job } from './tenant.ts'
 
 /** What happens to bulk actions, by hand and by their jobs. */
 
+const DELISTED_AT_ONCE = 10
 const NOTIFIED_EVERY = 100_000
 const RATE_STEP = 5_000_000
 
@@ -25,12 +26,32 @@ export function openAction(
     const createdAt = Math.max(queue.clock, now)
     queue.clock = Math.max(queue.clock, createdAt - 1)
     action = newAction({ ...opened, aggregates: queue.aggregated.has(opened.rules.type) }, createdAt)
+    delistForgotten(queue)
     queue.actions.push(action)
+    queue.listed.set(`${action.tenant}:${action.name}`, createdAt)
     putOffSeal(queue, action)
     transition(queue, action, 'CREATED')
   }
   const { state, isSealed, received, rules } = action
   return { isNew, state, isSealed, received, level: rules.level, lane: rules.lane }
+}
+
+/** Of the oldest in the list, those that are forgotten. */
+function delistForgotten(queue: QueueState): void {
+  const oldest = [...queue.listed].sort(([a, madeA], [b, madeB]) => madeA - madeB || (a < b ? -1 : 1))
+  for (const [id] of oldest.slice(0, DELISTED_AT_ONCE)) {
+    const [tenant = '', name = ''] = id.split(':')
+    if (!queue.action(tenant, name)) queue.listed.delete(id)
+  }
+}
+
+/** All that was kept of an ended action is past its time. Its jobs know it all the same. */
+export function forgetAction(queue: QueueState, action: Action): void {
+  queue.actions.splice(queue.actions.indexOf(action), 1)
+  action.isForgotten = true
+  const lanes = queue.tenants.find(({ name }) => name === action.tenant)?.lanes ?? []
+  const lane = lanes.findIndex(({ token }) => token === action.rules.lane)
+  if (lane >= 0) lanes.splice(lane, 1)
 }
 
 export function endAction(
@@ -67,9 +88,10 @@ export function watchAction(
   return true
 }
 
-export function actionOf(queue: QueueState, job: Pick<Job, 'tenant' | 'lane'>): Action | undefined {
-  const name = actionOfLane(job.lane)
-  return name === undefined ? undefined : queue.action(job.tenant, name)
+/** The action whose lane this is now: there may have been another of that name. */
+export function actionOfPlace(queue: QueueState, place: Pick<Job, 'tenant' | 'lane'>): Action | undefined {
+  const name = actionOfLane(place.lane)
+  return name === undefined ? undefined : queue.action(place.tenant, name)
 }
 
 /** It has changed in this script: it may be over, and those who follow it want to know. */
@@ -113,14 +135,14 @@ export function startJobs(queue: QueueState, action: Action): void {
 /** A job that ran has ended. */
 export function endJob(queue: QueueState, job: Job, ended: Exclude<Job['ended'], undefined>): void {
   job.ended = ended
-  const action = actionOf(queue, job)
+  const action = job.action
   if (!action) return
   note(queue, action)
   action.lastEndAt = queue.now
 }
 
-export function failJob(queue: QueueState, job: Job, message: string): void {
-  const action = actionOf(queue, job)
+export function failJob(job: Job, message: string): void {
+  const { action } = job
   if (!action) return
   const known = action.errors.get(message)
   if (known) known.count += 1
@@ -163,7 +185,7 @@ function complete(queue: QueueState, action: Action): void {
 /** What waits goes at once; what is delayed stays aside until it is due, and is counted no longer. */
 function endEarly(queue: QueueState, action: Action, state: 'FAILED' | 'CANCELED'): void {
   const pending = queue.jobs.filter(
-    (job) => actionOf(queue, job) === action && (job.state === 'waiting' || job.state === 'delayed'),
+    (job) => job.action === action && (job.state === 'waiting' || job.state === 'delayed'),
   )
   for (const job of pending) {
     job.isLingering = job.state === 'delayed'

@@ -18,6 +18,7 @@ export interface Action {
   /** Its type has an aggregate of its own. */
   readonly aggregates: boolean
   state: ActionState
+  isForgotten: boolean
   isSealed: boolean
   received: number
   /** By the queue's clock: its jobs have later numbers. */
@@ -53,6 +54,7 @@ export function newAction(
     ...opened,
     rules: { ...opened.rules, keepResults: opened.rules.keepResults || opened.aggregates },
     state: 'CREATED',
+    isForgotten: false,
     isSealed: false,
     received: 0,
     createdAt,
@@ -85,8 +87,8 @@ export function isClosed(action: Action): boolean {
   return action.isSealed || isOver(action)
 }
 
-export function jobsIn(queue: QueueState, { tenant, rules }: Action): Job[] {
-  return queue.jobs.filter((job) => job.tenant === tenant && job.lane === rules.lane)
+export function jobsIn(queue: QueueState, action: Action): Job[] {
+  return queue.jobs.filter((job) => job.action === action)
 }
 
 export function countsIn(queue: QueueState, action: Action): ActionCounts {

@@ -1,6 +1,6 @@
 import { type Level, levels } from '../../../src/store/names.ts'
 import type { ClaimReply, ClaimRequest } from '../../../src/store/scripts/finish-and-claim.ts'
-import { actionOf, judge } from './acting.ts'
+import { judge } from './acting.ts'
 import { NEVER } from './bucket.ts'
 import { type Claim, linesOf, newClaim, overdueIndex } from './claim.ts'
 import { trimOld } from './ending.ts'
@@ -87,7 +87,7 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
 
 /** Lanes of claimed jobs whose action keeps results. */
 function keptOf(queue: QueueState, { jobs }: Claim): string[] {
-  const claimed = new Set(jobs.map((job) => actionOf(queue, job)))
+  const claimed = new Set(jobs.map((job) => job.action))
   return [...queue.script.met]
     .filter((action) => claimed.has(action) && action.rules.keepResults)
     .map(({ rules, tenant }) => `${rules.lane}:${tenant}`)

@@ -2,7 +2,7 @@ import { defaultLane, type Level } from '../../../src/store/names.ts'
 import type { CancelReply } from '../../../src/store/scripts/cancel-job.ts'
 import type { TenantPatch } from '../../../src/store/scripts/change-tenant.ts'
 import type { LimitChange, LimitScope, SettingsPatch } from '../../../src/store/settings.ts'
-import { actionOf, judge, note } from './acting.ts'
+import { judge, note } from './acting.ts'
 import { isOver } from './action.ts'
 import { NEVER } from './bucket.ts'
 import { compileLimits } from './compiled-limits.ts'
@@ -27,7 +27,7 @@ export function cancelJob(queue: QueueState, job: Job | undefined, now: number):
   const wasDelayed = job.state === 'delayed'
   job.state = 'canceled'
   job.ended = 'canceled'
-  const action = actionOf(queue, job)
+  const action = job.action
   // One that waits is met by a claim; until then its mark is for ever. An action has the marks of its jobs.
   job.at = wasDelayed ? now + queue.values.keep_ids : action ? 0 : NEVER
   if (action) {
@@ -104,7 +104,7 @@ export function takeDeadLetter(
   queue.begin(now)
   if (job.state !== 'failed') return 'unknown'
   if (retries) {
-    const action = actionOf(queue, job)
+    const action = job.action
     const isByItself = action && (isOver(action) || action.state === 'AGGREGATING')
     const revived = isByItself ? copyOutside(queue, job) : job
     revived.state = 'delayed'
@@ -136,6 +136,7 @@ function copyOutside(queue: QueueState, job: Job): Job {
     sequence,
     digest: '',
     ended: undefined,
+    action: undefined,
   }
   queue.jobs.push(copy)
   job.state = 'canceled'

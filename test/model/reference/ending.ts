@@ -1,5 +1,5 @@
 import { actionOfLane } from '../../../src/store/names.ts'
-import { actionOf, endJob, failJob, note } from './acting.ts'
+import { endJob, failJob, note } from './acting.ts'
 import { isOver } from './action.ts'
 import { NEVER } from './bucket.ts'
 import type { QueueState } from './queue-state.ts'
@@ -49,7 +49,7 @@ export function keepMark(queue: QueueState, job: Job): void {
 /** @param message - Of its error, where it has one. */
 export function bury(queue: QueueState, job: Job, reason: string, message = reason): void {
   endJob(queue, job, 'failed')
-  failJob(queue, job, message)
+  failJob(job, message)
   tellOfJob(queue, 'dead', job, reason)
   queue.script.lettersAdded += 1
   job.state = 'failed'
@@ -71,13 +71,12 @@ export function comeBack(queue: QueueState, job: Job): void {
 }
 
 function noteAction(queue: QueueState, job: Job): void {
-  const action = actionOf(queue, job)
+  const action = job.action
   if (action) note(queue, action)
 }
 
 /** Its action has ended: it does not run again. */
-export function isDropped(queue: QueueState, job: Job): boolean {
-  const action = actionOf(queue, job)
+export function isDropped({ action }: Job): boolean {
   return action !== undefined && isOver(action)
 }
 

@@ -1,6 +1,6 @@
 import { actionOfLane } from '../../../src/store/names.ts'
 import type { FinishedJob } from '../../../src/store/scripts/finish-and-claim.ts'
-import { actionOf, endJob, keepResult, measure, meet } from './acting.ts'
+import { endJob, keepResult, measure, meet } from './acting.ts'
 import {
   bury,
   comeBack,
@@ -80,7 +80,7 @@ function tellAction(
   taken: readonly { job: Job; each: FinishedJob }[],
 ): void {
   const [first] = group
-  const action = first && actionOf(queue, { tenant: first.tenant, lane: first.jobKey.split(':')[1] as string })
+  const action = first && queue.jobs.find(({ key }) => key === first.jobKey)?.action
   if (!action) return
   meet(queue, action)
   if (taken.length > 0) for (const each of group) if (each.action) measure(action, each.action)
@@ -99,7 +99,7 @@ function finishOne(queue: QueueState, job: Job, told: FinishedJob, givenBack: Jo
     endInLane(queue, tenant, job)
     return
   }
-  const isDiscarded = isCanceling || isDropped(queue, job)
+  const isDiscarded = isCanceling || isDropped(job)
   if (finish.outcome === 'dead') {
     if (isDiscarded) {
       endCanceled(queue, tenant, job)

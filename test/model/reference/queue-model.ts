@@ -12,8 +12,8 @@ import type { DutyOutcome } from '../../../src/store/scripts/settle-duty.ts'
 import type { SubmitLine, SubmitReply } from '../../../src/store/scripts/submit-jobs.ts'
 import type { Duty } from '../../../src/store/scripts/take-duty.ts'
 import type { SettingsPatch } from '../../../src/store/settings.ts'
-import { endAction, openAction, watchAction } from './acting.ts'
-import { viewOf } from './action.ts'
+import { endAction, forgetAction, openAction, watchAction } from './acting.ts'
+import { type Action, viewOf } from './action.ts'
 import { finishAndClaim } from './claiming.ts'
 import { cancelJob, changeSettings, changeTenant, pauseQueue, takeDeadLetter } from './control.ts'
 import { freeTrash, settleDuty, takeDuty } from './duties.ts'
@@ -83,6 +83,10 @@ export class QueueModel extends QueueState {
   readAction(tenant: string, name: string, withStatistics: boolean, now: number): FoundAction | undefined {
     const action = this.action(tenant, name)
     return action && viewOf(this, action, now, withStatistics)
+  }
+
+  forgetAction(action: Action): void {
+    forgetAction(this, action)
   }
 
   takeDuty(leaseMs: number, now: number): Duty | undefined {

@@ -62,6 +62,8 @@ export class QueueState {
   readonly jitters = new Map<string, JitterState>()
   readonly ids = new Map<string, { period: number; job: Job }>()
   readonly actions: Action[] = []
+  /** `<tenant>:<name>` of all, and of some that are forgotten → when it was made. */
+  readonly listed = new Map<string, number>()
   /** Types that have an aggregate of their own. */
   readonly aggregated: ReadonlySet<string> = new Set(['A'])
   /** What is to be done besides jobs → when it may be taken. */

@@ -51,7 +51,10 @@ export function readJob(queue: QueueState, job: Job | undefined, now: number): J
   const isKept = job.state === 'waiting' || job.state === 'delayed' || job.state === 'running' || job.state === 'failed'
   if (job.state === 'succeeded' && job.digest === '' && !isNumbered) return unknown
   const isInLane = lane?.front.includes(job) || lane?.list.includes(job)
+  // Who forgets an action forgets how its jobs ended, as far as nothing else says.
+  if (job.action?.isForgotten && job.state === 'succeeded') return unknown
   const isAside = job.isLingering || [...queue.trash.values()].some((jobs) => jobs.includes(job))
+  if (job.action?.isForgotten && job.state === 'canceled' && job.at === 0 && !isAside) return unknown
   return {
     state: job.state,
     due: job.state === 'delayed' ? job.at : undefined,

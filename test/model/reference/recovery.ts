@@ -1,4 +1,4 @@
-import { actionOf, meet } from './acting.ts'
+import { meet } from './acting.ts'
 import {
   bury,
   comeBack,
@@ -34,7 +34,7 @@ export function reap(queue: QueueState, givenBack: Job[], ended: ReadonlySet<str
       const tenant = queue.tenant(job.tenant)
       const { isCanceling } = job
       noLongerRuns(queue, tenant, job)
-      if (isCanceling || isDropped(queue, job)) endCanceled(queue, tenant, job)
+      if (isCanceling || isDropped(job)) endCanceled(queue, tenant, job)
       else stall(queue, tenant, job, givenBack)
       broughtBack += 1
     }
@@ -69,7 +69,7 @@ export function dueJobs(queue: QueueState): Job[] {
 
 export function fallDue(queue: QueueState, jobs: readonly Job[]): void {
   for (const job of jobs) {
-    const action = actionOf(queue, job)
+    const action = job.action
     if (action) meet(queue, action)
     if (job.isLingering) {
       job.isLingering = false

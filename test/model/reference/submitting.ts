@@ -1,6 +1,6 @@
 import { actionOfLane, type Level } from '../../../src/store/names.ts'
 import { entriesPerJob, type SubmitLine, type SubmitReply } from '../../../src/store/scripts/submit-jobs.ts'
-import { actionOf, note, putOffSeal } from './acting.ts'
+import { actionOfPlace, note, putOffSeal } from './acting.ts'
 import { type Action, isClosed } from './action.ts'
 import type { QueueState } from './queue-state.ts'
 import { rebase, settle } from './standing.ts'
@@ -16,7 +16,7 @@ export function submit(queue: QueueState, lines: readonly SubmitLine[], now: num
   lines.forEach((line, index) => {
     const tenant = queue.tenant(line.tenant)
     if (line.basePriority !== undefined) rebase(tenant, line.basePriority)
-    const action = actionOf(queue, line)
+    const action = actionOfPlace(queue, line)
     if (actionOfLane(line.lane) !== undefined && (!action || isClosed(action))) {
       firsts.push('0')
       closed.push(index)
@@ -75,6 +75,7 @@ function newJob(queue: QueueState, tenant: Tenant, line: SubmitLine, digest: str
     level,
     lane: line.lane,
     tenant: tenant.name,
+    action: actionOfPlace(queue, line),
     sequence,
     digest,
     rest: text.slice(1),
@@ -91,7 +92,7 @@ function newJob(queue: QueueState, tenant: Tenant, line: SubmitLine, digest: str
   if (queue.pendingOf(tenant) === 0) tenant.total = 0
   tenant.total += 1
   queue.jobs.push(job)
-  if (digest !== '') queue.ids.set(idIn(digest, actionOf(queue, job)), { period: periodOf(queue), job })
+  if (digest !== '') queue.ids.set(idIn(digest, job.action), { period: periodOf(queue), job })
   if (!isLater) {
     lane.list.push(job)
     tenant.joinTurns(lane)
@@ -111,7 +112,9 @@ function roomOf(queue: QueueState, tenant: Tenant): number {
 /** Whom a caller means who names the job as it was submitted: an id may have been forgotten, and given again. */
 export function addressed(queue: QueueState, job: Job, now: number): Job | undefined {
   queue.now = now
-  return job.digest === '' ? job : knownId(queue, job.digest, actionOf(queue, job))
+  if (job.digest === '') return job
+  const action = actionOfPlace(queue, job)
+  return job.action && !action ? undefined : knownId(queue, job.digest, action)
 }
 
 /** One of an action is known as long as the action is. */
@@ -122,7 +125,7 @@ function knownId(queue: QueueState, digest: string, action: Action | undefined):
 
 /** The same id in another action, or outside of any, is another. */
 function idIn(digest: string, action: Action | undefined): string {
-  return action ? `${action.name}:${digest}` : digest
+  return action ? `${action.name}:${action.createdAt}:${digest}` : digest
 }
 
 function periodOf(queue: QueueState): number {

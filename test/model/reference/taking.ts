@@ -1,5 +1,5 @@
 import { type Level, levels } from '../../../src/store/names.ts'
-import { actionOf, meet, note, startJobs } from './acting.ts'
+import { actionOfPlace, meet, note, startJobs } from './acting.ts'
 import type { Claim } from './claim.ts'
 import { keepMark } from './ending.ts'
 import type { QueueState } from './queue-state.ts'
@@ -39,7 +39,7 @@ function takeLine(
     const lane = turns[0]
     const most = isOrdered(lane.token) ? taken.length + 1 : wanted
     const before = taken.length
-    const action = actionOf(queue, { tenant: tenant.name, lane: lane.token })
+    const action = actionOfPlace(queue, { tenant: tenant.name, lane: lane.token })
     if (action) meet(queue, action)
     const isHeld = takeJobs(queue, claim, lane.front, most, taken)
     // What never ran may pass one that is held back, but not where order is promised.
@@ -65,7 +65,7 @@ function takeJobs(queue: QueueState, claim: Claim, line: Job[], most: number, ta
     if (isSuspect(job) && claim.hasSuspect) return true
     line.shift()
     if (job.state === 'canceled') {
-      const action = actionOf(queue, job)
+      const action = job.action
       if (action) note(queue, action)
       else keepMark(queue, job)
       continue

@@ -1,5 +1,6 @@
 import { defaultLane, type Level, levels } from '../../../src/store/names.ts'
 import type { LimitRule } from '../../../src/store/settings.ts'
+import type { Action } from './action.ts'
 import type { BucketState } from './bucket.ts'
 
 /** What stands where in the reference model: jobs, lanes, and tenants in line. */
@@ -23,6 +24,7 @@ export interface Job {
   readonly level: Level
   readonly lane: string
   readonly tenant: string
+  readonly action: Action | undefined
   readonly sequence: string
   readonly digest: string
   /** Its record without the history. */
