@@ -5,6 +5,7 @@ import { Refusal } from '../../bulk/http-request/refusal.ts'
 import { problemOfName } from '../../store/names.ts'
 import { CliError } from '../cli-error.ts'
 import { readJsonLines } from '../ndjson.ts'
+import { isLocalHost } from './private-hosts.ts'
 
 /** One line of the file: a call, under its own id or the number of its line. */
 export interface NumberedCall {
@@ -20,6 +21,8 @@ export interface CallsFile {
   readonly digest: string
   /** Hosts with their ports, as the URLs have them. */
   readonly hosts: ReadonlySet<string>
+  /** All of them are this machine. */
+  readonly isLocal: boolean
 }
 
 const settings = { maxRequestBytes: 64 * 1024 * 1024, userAgent: 'sluice' }
@@ -39,7 +42,7 @@ export async function inspectCalls(path: string): Promise<CallsFile> {
     hosts.add(hostOf(payload, place))
     count += 1
   }
-  return { path, count, digest: digest.digest('hex').slice(0, 16), hosts }
+  return { path, count, digest: digest.digest('hex').slice(0, 16), hosts, isLocal: [...hosts].every(isLocalHost) }
 }
 
 /** The calls in their order, as jobs. */

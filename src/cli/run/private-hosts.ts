@@ -35,15 +35,26 @@ export function allowedPrivate(
   option: true | readonly string[] | undefined,
 ): readonly string[] {
   if (option !== undefined) return option === true ? privateRanges : option
-  let isLocal = false
+  let namesThisMachine = false
   for (const host of hosts) {
-    const name = new URL(`http://${host}`).hostname.replace(/^\[(.*)\]$/, '$1')
-    if (isIn(lan, name)) {
-      throw new CliError('usage', `the file calls the private address ${name}; if that is meant, add --allow-private`)
+    if (isIn(lan, nameOf(host))) {
+      const problem = `the file calls the private address ${nameOf(host)}; if that is meant, add --allow-private`
+      throw new CliError('usage', problem)
     }
-    isLocal ||= name === 'localhost' || name.endsWith('.localhost') || isIn(loopback, name)
+    namesThisMachine ||= isLocalHost(host)
   }
-  return isLocal ? ['127.0.0.0/8', '::1'] : []
+  return namesThisMachine ? ['127.0.0.0/8', '::1'] : []
+}
+
+/** True for a host, with or without a port, that is this machine by its name. */
+export function isLocalHost(host: string): boolean {
+  const name = nameOf(host)
+  return name === 'localhost' || name.endsWith('.localhost') || isIn(loopback, name)
+}
+
+/** Without port and brackets. */
+function nameOf(host: string): string {
+  return new URL(`http://${host}`).hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
 function isIn(list: BlockList, name: string): boolean {

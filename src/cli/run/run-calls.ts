@@ -1,5 +1,14 @@
 import { httpRequest } from '../../bulk/http-request/http-request.ts'
-import { type Action, type ActionSummary, type ActionView, type Queue, Sluice } from '../../index.ts'
+import {
+  type Action,
+  type ActionSummary,
+  type ActionView,
+  type BucketDefinition,
+  type Queue,
+  Sluice,
+} from '../../index.ts'
+import { parseLimit } from '../../limits/definition.ts'
+import type { LimitRule } from '../../store/settings.ts'
 import type { Output } from '../output.ts'
 import { type Progress, ProgressBars } from '../progress-bar.ts'
 import { type CallsFile, readCalls } from './calls-file.ts'
@@ -24,6 +33,7 @@ const LEASE_MS = 5_000
 const GRACE_MS = 10_000
 /** Within this a run can be resumed, and a finished one is known to be finished. */
 const KEEP_MS = 30 * day
+const LOCAL_JITTER_MS = 20
 
 /** How it stands when `performCalls` comes back: ended, or interrupted. */
 export interface RunEnd {
@@ -68,9 +78,9 @@ export async function performCalls<Result>(
 }
 
 /** A queue for each file: the rate of one run is no matter of another's. */
-function openQueue(sluice: Sluice, { digest }: CallsFile, { rate, timeoutMs, maxRetries }: RunSettings): Queue {
-  return sluice.queue(`run-${digest}`, {
-    limits: { queue: rate },
+function openQueue(sluice: Sluice, file: CallsFile, { rate, timeoutMs, maxRetries }: RunSettings): Queue {
+  return sluice.queue(`run-${file.digest}`, {
+    limits: { queue: bucketOf(rate, file) },
     maxRetries,
     // The processor's own time-out says more: it comes first. Waiting for a permit may take as long as it takes.
     jobTimeoutMs: Math.min(day, timeoutMs + 3_600_000),
@@ -80,6 +90,17 @@ function openQueue(sluice: Sluice, { digest }: CallsFile, { rate, timeoutMs, max
     keepDeadLettersMs: KEEP_MS,
     keepActionsMs: KEEP_MS,
   })
+}
+
+/**
+ * A run shares its machine with whatever else its user does. Twice the usual burst costs 1 % of the rate, and a process that
+ * stands still for a moment (20 ms at a limit per second) loses no permit by it. The way to this machine itself varies less
+ * than one through a network, so less is kept back for it.
+ */
+function bucketOf(rate: string, { isLocal }: CallsFile): BucketDefinition {
+  const { count: limit, window } = parseLimit('rate', rate) as LimitRule & { kind: 'bucket' }
+  const burst = Math.ceil(limit / 50)
+  return { kind: 'bucket', limit, windowMs: window / 1_000, burst, ...(isLocal ? { jitterMs: LOCAL_JITTER_MS } : {}) }
 }
 
 /** The last action of the file: `1`, or `2` when it was asked for once more, and so on. */
