@@ -78,6 +78,18 @@ describe('a body of NDJSON', () => {
     expect(stream.destroyed).toBe(false)
   })
 
+  it('can be read away by others after a mistake', async () => {
+    const stream = new PassThrough()
+    const reader = readerOf(stream)
+    stream.write('nonsense\n')
+
+    await reader.values().next()
+    stream.resume().end('{}\n'.repeat(100_000))
+
+    await new Promise((resolve) => stream.once('end', resolve))
+    expect(stream.readableLength).toBe(0)
+  })
+
   it('is given up when the signal says so', async () => {
     const controller = new AbortController()
     const reader = readerOf(new PassThrough(), { signal: controller.signal })

@@ -73,10 +73,15 @@ export class NdjsonReader {
   async *#pieces(): AsyncGenerator<Buffer> {
     // Destroying the request would close the connection, and with it the way to say what was wrong.
     const pieces = this.#stream.iterator({ destroyOnReturn: false })
-    for (;;) {
-      const next = await this.#inTime(pieces.next())
-      if (next.done) return
-      yield next.value as Buffer
+    try {
+      for (;;) {
+        const next = await this.#inTime(pieces.next())
+        if (next.done) return
+        yield next.value as Buffer
+      }
+    } finally {
+      // Without waiting: if a piece is still awaited this happens after it. Else nobody could read the rest away.
+      void pieces.return?.()
     }
   }
 

@@ -17,6 +17,7 @@ import type { App, Context } from './context.ts'
 import { handleError, handleNotFound } from './error-handler.ts'
 import { addOpenApi } from './openapi.ts'
 import { Problem } from './problem.ts'
+import { refuseMalformedQuery } from './query.ts'
 import { addActionStreamRoutes } from './routes/action-streams.ts'
 import { addActionUploadRoutes } from './routes/action-uploads.ts'
 import { addActionRoutes } from './routes/actions.ts'
@@ -130,6 +131,7 @@ function addHooks(app: App, context: Context, keys: KeyRing): void {
   app.addHook('onRequest', async (request) => authenticate(keys, request))
   app.addHook('preParsing', async (request) => {
     authorize(keys, request)
+    refuseMalformedQuery(request)
     refuseEncodedBody(request)
     limitBodyTime(request, settings.bodyTimeoutMs)
   })

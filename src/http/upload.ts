@@ -17,6 +17,13 @@ const places: Readonly<Record<string, string>> = {
   'body.webhook.secret': 'headers.sluice-webhook-secret',
 }
 
+export interface Upload {
+  readonly action: Action
+  readonly reader: NdjsonReader
+  /** What the action had received before; undefined if it did not exist. */
+  readonly receivedBefore: number | undefined
+}
+
 /**
  * Submits what a body of NDJSON brings. If it is broken off, the problem says at which line, and how many jobs the action
  * has received: they stay, and the same request again goes on after them.
@@ -24,7 +31,7 @@ const places: Readonly<Record<string, string>> = {
 export async function uploadJobs<T>(
   request: FastifyRequest,
   reply: FastifyReply,
-  { action, reader }: { action: Action; reader: NdjsonReader },
+  { action, reader, receivedBefore }: Upload,
   submit: () => Promise<T>,
 ): Promise<T> {
   try {
@@ -35,7 +42,7 @@ export async function uploadJobs<T>(
     const problem = problemOf(error, request, reader)
     const view = await action.view().catch(() => undefined)
     if (!view) throw problem
-    request.hasChanged = true
+    request.hasChanged = view.received !== receivedBefore
     throw withMembers(problem, { action: view.id, accepted: view.received })
   } finally {
     drain(request, reply)

@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import { createServer } from '../../src/http/index.ts'
+import { Sluice } from '../../src/index.ts'
 
 export interface JsonSchema {
   type?: string | string[]
@@ -67,6 +69,18 @@ export async function operationsOf(app: FastifyInstance): Promise<Operation[]> {
       responses: found.responses as Operation['responses'],
     })),
   )
+}
+
+/** All operations, before any test has begun: the document needs no Redis. */
+export async function documentedOperations(): Promise<Operation[]> {
+  const sluice = new Sluice({ redis: { path: '/nowhere' }, log: () => {} })
+  const app = createServer({ sluice, queues: { mail: sluice.queue('mail') } })
+  try {
+    return await operationsOf(app)
+  } finally {
+    await app.close()
+    await sluice.close()
+  }
 }
 
 export function exampleIn(media: Media): unknown {

@@ -122,6 +122,7 @@ async function submitBody(context: Context, request: FastifyRequest, reply: Fast
     const [name] = Object.keys(request.query as object)
     throw invalidField(`query.${name}`, 'is for NDJSON; with JSON it belongs into the body')
   }
+  if (request.body === undefined) throw invalidField('body', 'is required: the action, or its jobs as NDJSON')
   const body = request.body as z.infer<typeof actionBody>
   const tenant = requiredTenant(request, body.tenant, 'body.tenant')
   const key = idempotencyKeyOf(request)
@@ -160,8 +161,10 @@ async function submitStream(context: Context, request: FastifyRequest, reply: Fa
   const known = queue.action(name, { tenant })
   const reader = readerOf(context, request)
   const from: 'start' | 'accepted' = key === undefined ? 'start' : 'accepted'
-  const isRepeat = from === 'accepted' && (await known.view())?.isSealed === true
-  const action = await uploadJobs(request, reply, { action: known, reader }, async () => {
+  const before = await known.view()
+  const isRepeat = from === 'accepted' && before?.isSealed === true
+  const upload = { action: known, reader, receivedBefore: before?.received }
+  const action = await uploadJobs(request, reply, upload, async () => {
     if (isRepeat) return known
     const check = new JobCheck(tenant, query.type)
     const jobs = await checkFirst(reader.values(), (job) => check.check(job))
@@ -221,10 +224,11 @@ export function addActionUploadRoutes(app: App, context: Context): void {
       const { action: id } = request.params as { action: string }
       const { from } = request.query as { from: 'start' | 'accepted' }
       const action = actionOf(context, request, id)
+      const { received } = await viewOf(action)
       const reader = readerOf(context, request)
-      const jobs = reader.values()
-      const summary = await uploadJobs(request, reply, { action, reader }, () =>
-        action.submit(jobs, { from, whenFull: 'wait' }),
+      const upload = { action, reader, receivedBefore: received }
+      const summary = await uploadJobs(request, reply, upload, () =>
+        action.submit(reader.values(), { from, whenFull: 'wait' }),
       )
       return reply.code(202).send({ ...(await viewOf(action)), ...summary })
     },
