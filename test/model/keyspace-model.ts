@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import type { Redis } from 'ioredis'
 import { actionOfLane, levels } from '../../src/store/names.ts'
 import type { KeyContent, Keyspace } from '../../src/testing/keyspace.ts'
 import { inAnyOrder, predictActions } from './keyspace-of-actions.ts'
+import { named, packed } from './packed.ts'
 import { NEVER } from './reference/bucket.ts'
 import type { QueueModel } from './reference/queue-model.ts'
 import { claimedTextOf, isDefaultLane, type Job, type Tenant, textOf } from './reference/tenant.ts'
@@ -13,31 +13,8 @@ const NOT_PREDICTED = /^(settings|idle|alarm|ids|ids:.*|client:.*|wake:.*)$/
 /** Fields of the queue's and the tenants' hashes that are packed. */
 const PACKED = /^(state|pauses|high|normal|low)$/
 
-/** What is packed into one field, in the order of the scripts: the names are theirs, so they are read from there. */
-const ORDER = {
-  state: namesIn('queue.lua', /local NUMBERS = \{(.*?)\n\}/s, /"([a-z:_]+)"/g),
-  pauses: namesIn('queue.lua', /local PAUSES = \{(.*?)\n\}/s, /"([a-z:_]+)"/g),
-  level: namesIn('tenants.lua', /local function pack_level\(at\)(.*?)\nend/s, /\bat\.([a-z_]+)/g),
-  action: ['state', ...namesIn('actions.lua', /local NUMBERS = \{(.*?)\n\}/s, /"([a-z_]+)"/g)],
-}
-
 /** A tenant that has had nothing on a level so far. */
 const NOTHING = { lane: '' }
-
-function namesIn(file: string, part: RegExp, name: RegExp): string[] {
-  const source = readFileSync(new URL(`../../src/store/lua/${file}`, import.meta.url), 'utf8')
-  const [, body = ''] = part.exec(source) ?? []
-  return [...body.replaceAll(/--.*/g, '').matchAll(name)].map(([, each]) => each as string)
-}
-
-export function packed(what: keyof typeof ORDER, values: Readonly<Record<string, string | number>>): string {
-  return ORDER[what].map((name) => `${name}=${values[name] ?? 0}`).join(' ')
-}
-
-/** What was found, as it is predicted: each value with its name. */
-function named(what: keyof typeof ORDER, values: readonly string[]): string {
-  return ORDER[what].map((name, at) => `${name}=${values[at]}`).join(' ')
-}
 
 /** Statistics whose names in the queue's hash are others. */
 const COUNTED: Readonly<Record<string, string>> = {

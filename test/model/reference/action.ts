@@ -87,7 +87,7 @@ export function isClosed(action: Action): boolean {
   return action.isSealed || isOver(action)
 }
 
-export function jobsIn(queue: QueueState, action: Action): Job[] {
+function jobsIn(queue: QueueState, action: Action): Job[] {
   return queue.jobs.filter((job) => job.action === action)
 }
 

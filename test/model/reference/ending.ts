@@ -2,6 +2,7 @@ import { actionOfLane } from '../../../src/store/names.ts'
 import { endJob, failJob, note } from './acting.ts'
 import { isOver } from './action.ts'
 import { NEVER } from './bucket.ts'
+import { keepMark } from './marks.ts'
 import type { QueueState } from './queue-state.ts'
 import { settle, unpark } from './standing.ts'
 import { isOrdered, type Job, type Tenant } from './tenant.ts'
@@ -39,11 +40,6 @@ export function endCanceled(queue: QueueState, tenant: Tenant, job: Job): void {
   keepMark(queue, job)
   queue.count('canceled')
   endInLane(queue, tenant, job)
-}
-
-export function keepMark(queue: QueueState, job: Job): void {
-  job.at = queue.now + queue.values.keep_ids
-  queue.script.marksAdded += 1
 }
 
 /** @param message - Of its error, where it has one. */

@@ -1,15 +1,6 @@
 import { meet } from './acting.ts'
-import {
-  bury,
-  comeBack,
-  endCanceled,
-  endInLane,
-  isDropped,
-  keepMark,
-  noLongerRuns,
-  postpone,
-  tellOfJob,
-} from './ending.ts'
+import { bury, comeBack, endCanceled, endInLane, isDropped, noLongerRuns, postpone, tellOfJob } from './ending.ts'
+import { keepMark } from './marks.ts'
 import type { QueueState } from './queue-state.ts'
 import { settle } from './standing.ts'
 import { type History, type Job, noHistory, type Parking, type Tenant } from './tenant.ts'

@@ -1,7 +1,7 @@
 import { type Level, levels } from '../../../src/store/names.ts'
 import { actionOfPlace, meet, note, startJobs } from './acting.ts'
 import type { Claim } from './claim.ts'
-import { keepMark } from './ending.ts'
+import { keepMark } from './marks.ts'
 import type { QueueState } from './queue-state.ts'
 import { isOrdered, isSuspect, type Job, type Lane, remaining, type Tenant, textOf } from './tenant.ts'
 

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs'
+
+/** What is packed into one field, in the order of the scripts: the names are theirs, so they are read from there. */
+const ORDER = {
+  state: namesIn('queue.lua', /local NUMBERS = \{(.*?)\n\}/s, /"([a-z:_]+)"/g),
+  pauses: namesIn('queue.lua', /local PAUSES = \{(.*?)\n\}/s, /"([a-z:_]+)"/g),
+  level: namesIn('tenants.lua', /local function pack_level\(at\)(.*?)\nend/s, /\bat\.([a-z_]+)/g),
+  action: ['state', ...namesIn('actions.lua', /local NUMBERS = \{(.*?)\n\}/s, /"([a-z_]+)"/g)],
+}
+
+function namesIn(file: string, part: RegExp, name: RegExp): string[] {
+  const source = readFileSync(new URL(`../../src/store/lua/${file}`, import.meta.url), 'utf8')
+  const [, body = ''] = part.exec(source) ?? []
+  const names = [...body.replaceAll(/--.*/g, '').matchAll(name)].map(([, each]) => each as string)
+  if (names.length === 0) throw new Error(`${file} packs no such names any more: nothing would be compared`)
+  return names
+}
+
+export function packed(what: keyof typeof ORDER, values: Readonly<Record<string, string | number>>): string {
+  return ORDER[what].map((name) => `${name}=${values[name] ?? 0}`).join(' ')
+}
+
+/** What was found, as it is predicted: each value with its name. */
+export function named(what: keyof typeof ORDER, values: readonly string[]): string {
+  return ORDER[what].map((name, at) => `${name}=${values[at]}`).join(' ')
+}
