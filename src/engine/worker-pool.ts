@@ -48,6 +48,11 @@ const RETRY_EXCHANGE_MS = 1_000
 const LAST_EXCHANGE_MS = 5_000
 // A claim for more is split by Redis anyway (64 tenants, 1 MB).
 const MOST_WANTED = 1_000
+// Told in one call: its script must not take long, and Lua hands over no more than 8,000 values at once. A job that did not
+// succeed takes it about 50 µs.
+const MOST_TOLD = 1_000
+const COST_UNLESS_SUCCEEDED = 10
+const MOST_TOLD_BYTES = 1_000_000
 
 /**
  * The hands of one process for one queue. Claims as many jobs as it has free hands, runs them, and tells what became of
@@ -189,15 +194,17 @@ export class WorkerPool implements Sleeper {
   /** Tells what is left, and takes this process off the list of those to wake. */
   async #lastExchange(): Promise<void> {
     this.#flushHandle?.()
-    const finished = this.#finished
-    this.#finished = []
+    let left = this.#finished.length
     try {
-      await finishAndClaim(this.#requests, this.#claim(0, finished), LAST_EXCHANGE_MS)
+      do {
+        await finishAndClaim(this.#requests, this.#claim(0, this.#takeFinished()), LAST_EXCHANGE_MS)
+        left = this.#finished.length
+      } while (left > 0)
     } catch (error) {
       this.#log({
         level: 'warn',
         event: 'worker.close-unconfirmed',
-        message: `Could not tell Redis about ${finished.length} jobs of queue "${this.#queue}" while closing; they run again after their lease.`,
+        message: `Could not tell Redis about ${left} jobs of queue "${this.#queue}" while closing; they run again after their lease.`,
         error,
       })
     }
@@ -215,6 +222,19 @@ export class WorkerPool implements Sleeper {
   #freeHands(): number {
     if (this.#state !== 'open') return 0
     return Math.min(MOST_WANTED, this.#concurrency - this.#runs.size)
+  }
+
+  /** As much of what finished as one call may carry, the first at least; the rest goes with the next. */
+  #takeFinished(): FinishedJob[] {
+    const all = this.#finished
+    let count = 0
+    for (let cost = 0, bytes = 0; count < all.length && cost < MOST_TOLD && bytes < MOST_TOLD_BYTES; count++) {
+      const { finish, action } = all[count] as FinishedJob
+      cost += finish.outcome === 'succeeded' ? 1 : COST_UNLESS_SUCCEEDED
+      bytes += action?.result.length ?? 0
+    }
+    this.#finished = all.slice(count)
+    return count === all.length ? all : all.slice(0, count)
   }
 
   #claim(wanted: number, finished: readonly FinishedJob[]) {
@@ -237,8 +257,7 @@ export class WorkerPool implements Sleeper {
   async #exchange(): Promise<void> {
     this.#flushHandle?.()
     this.#flushHandle = undefined
-    const finished = this.#finished
-    this.#finished = []
+    const finished = this.#takeFinished()
     const wanted = Math.max(0, this.#freeHands())
     const sentAt = this.#clock.now()
     this.#isExchanging = true
@@ -371,9 +390,9 @@ export class WorkerPool implements Sleeper {
     this.#flushSoon()
   }
 
-  /** All hands at once, or whatever has ended a little later. */
+  /** All hands at once (or a call full of them), or whatever has ended a little later. */
   #flushSoon(): void {
-    if (this.#finished.length >= this.#concurrency) {
+    if (this.#finished.length >= Math.min(this.#concurrency, MOST_TOLD)) {
       if (!this.#isExchanging) void this.#exchange()
       return
     }

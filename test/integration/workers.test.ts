@@ -397,3 +397,22 @@ it('runs on a Redis of its own where that is asked for', async () => {
     await rm(dataDir, { recursive: true, force: true })
   }
 })
+
+it('tells of more jobs at once than one script can carry', async () => {
+  const queue = engine.queue({ maxRetries: 1 })
+  const all = new Countdown(5_000)
+  queue.process(
+    'T',
+    async (job) => {
+      all.tick()
+      await all.reached
+      if (job.attempt === 1) throw new Error('all at once')
+    },
+    { concurrency: 5_000 },
+  )
+
+  await queue.submit({ type: 'T', jobs: payloads(5_000) })
+
+  await until(async () => (await queue.counts()).succeeded === 5_000)
+  expect(engine.log).toEqual([])
+})
