@@ -1,7 +1,11 @@
 import type { ExitName } from './exit-codes.ts'
 import { exitCodes } from './exit-codes.ts'
 
-const exitOfSignal = { SIGINT: 'interrupted', SIGTERM: 'terminated' } as const satisfies Record<string, ExitName>
+// A terminal that is closed asks as politely as SIGTERM.
+const exitOfSignal = { SIGINT: 'interrupted', SIGTERM: 'terminated', SIGHUP: 'terminated' } as const satisfies Record<
+  string,
+  ExitName
+>
 
 /**
  * Ctrl-C and SIGTERM while a command does long work. The first asks it to come to an end; a second one ends the process
@@ -25,7 +29,7 @@ export class Interruption {
   /** @param onFirst - Says what happens now. */
   static listen(onFirst: () => void): Interruption {
     const interruption = new Interruption()
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       const listener = () => interruption.#onSignal(exitOfSignal[signal], onFirst)
       process.on(signal, listener)
       interruption.#listeners.push(() => process.off(signal, listener))

@@ -20,8 +20,8 @@ async function withDemo<Result>(
   const { limit, windowMs, jitterMs, burst, latencyMs, concurrency } = demoPlan
   // What is shown is this queue, not what else the machine does. The servers inherit it.
   goFirst()
-  const dataDir = await mkdtemp(join(tmpdir(), 'sluice-demo-'))
   const upstream = await startUpstream({ limit, windowMs, latencyMs })
+  const dataDir = await mkdtemp(join(tmpdir(), 'sluice-demo-'))
   const handler = httpRequest({ allowHosts: [new URL(upstream.url).host], allowPrivate: ['127.0.0.1'] })
   const sluice = new Sluice({ redis: 'embedded', dataDir })
   try {
