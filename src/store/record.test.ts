@@ -69,6 +69,13 @@ describe('an error', () => {
     return JSON.parse(text)
   }
 
+  it('has no half of a surrogate pair, which scripts could not read', () => {
+    const error = new Error(`half \ud83d and ${'x'.repeat(4_085)}😀`)
+    error.name = 'half \udc00'
+
+    expect(encodeError(error)).not.toMatch(/\\ud[89a-f]/)
+  })
+
   it('keeps name, message and stack on one line', () => {
     expect(decoded(new TypeError('two\nlines'))).toMatchObject({
       name: 'TypeError',

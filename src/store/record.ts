@@ -92,7 +92,7 @@ export function encodeError(error: unknown): string {
   try {
     if (error instanceof Error) {
       const stack = error.stack === undefined ? {} : { stack: cut(error.stack) }
-      return JSON.stringify({ name: String(error.name), message: cut(String(error.message)), ...stack })
+      return JSON.stringify({ name: cut(String(error.name)), message: cut(String(error.message)), ...stack })
     }
     return JSON.stringify({ name: 'Error', message: cut(String(error)) })
   } catch {

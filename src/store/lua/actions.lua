@@ -2,6 +2,7 @@
 -- a lane moves it between the action's counts as well, so that whoever ends the last job sees that it was the last. An
 -- action is read once, changed in memory and written once, when the script has read all it needs.
 local places = require "places"
+local faults = require "faults"
 
 local actions = {}
 
@@ -21,7 +22,6 @@ local OVER = { COMPLETED = true, FAILED = true, CANCELED = true }
 local RATE_STEP = 5000000 -- µs between the two moments of the rate: it covers the last five to ten seconds
 local NOTIFY_EVERY = 100000 -- µs between two wake-ups of those who follow an action
 local ERRORS_KEPT = 50 -- different errors counted for an action; what comes later is counted as others
-local LONGEST_ERROR = 200 -- bytes of an error's first line that tell it from others
 
 function actions.key(q, tenant, name)
   return q.keys.prefix .. "action:" .. tenant .. ":" .. name
@@ -200,21 +200,10 @@ local function stats_key(q, action)
   return q.keys.prefix .. "stats:" .. action.tenant .. ":" .. action.name
 end
 
--- The first line of a text, so far as it fits whole characters.
-local function start_of(text, bytes)
-  local line = string.match(text, "^[^\n]*")
-  if #line > bytes then
-    while bytes > 0 and string.find(line, "^[\128-\191]", bytes + 1) do
-      bytes = bytes - 1
-    end
-  end
-  return string.sub(line, 1, bytes)
-end
-
 -- A job has failed for good. `error` is JSON of ours, or empty.
 local function note_error(q, action, job, reason, error)
-  local decoded = error ~= "" and cjson.decode(error) or {}
-  local field = "e" .. start_of(decoded.message or reason, LONGEST_ERROR)
+  local message = error ~= "" and faults.short(error) or ""
+  local field = "e" .. (message ~= "" and message or reason)
   action.messages = action.messages or {}
   local known = action.messages[field] or redis.call("HGET", stats_key(q, action), field)
   if not known and action.errors >= ERRORS_KEPT then

@@ -7,6 +7,7 @@ local record = require "record"
 local moves = require "moves"
 local running = require "running"
 local actions = require "actions"
+local faults = require "faults"
 
 local outcomes = {}
 
@@ -30,7 +31,7 @@ local function come_again(q, tenant, job, outcome, delay, detail, text)
   local reason
   if outcome == "retry" then
     attempts, reason, error = attempts + 1, "retry", detail
-    moves.tell(q, "job.failed", job, cjson.decode(detail).message or "")
+    moves.tell(q, "job.failed", job, faults.short(detail))
   elseif outcome == "throttled" then
     throttles, reason = throttles + 1, "upstream"
   else

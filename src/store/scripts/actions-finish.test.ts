@@ -442,6 +442,35 @@ it('answers a repeated request from memory and changes nothing', async () => {
   expect(changes).toEqual({})
 })
 
+it('lets events go that are past their time, a page of the stream at once', async () => {
+  for (let at = 0; at < 40; at++) {
+    await store.openAction(`mail-${at}`)
+    await store.sealAction(`mail-${at}`)
+  }
+  const before = await store.client.xlen('test:{q}:q:events')
+  // Ids of events are of the server's own time.
+  store.now = (Date.now() + 25 * 3_600_000) * 1_000
+  await store.openAction('mail')
+
+  expect(before).toBe(160)
+  expect(await store.client.xlen('test:{q}:q:events')).toBeLessThan(100)
+})
+
+it('tells of a failed try with the start of its error', async () => {
+  await store.openAction('mail')
+  await store.submit('a', 1, { lane: '@mail' })
+  const error = JSON.stringify({ message: `${'x'.repeat(199)}ü and more\nand more` })
+
+  const { changes } = await store.changesOf(async () =>
+    store.finish(await store.claim(1), { outcome: 'retry', delayMs: 1_000, error }),
+  )
+
+  expect(changes.events).toEqual([
+    'type action.running tenant a action mail',
+    `type job.failed tenant a action mail job normal:@mail:1000000000:a reason ${'x'.repeat(199)}`,
+  ])
+})
+
 it('keeps no more events than the queue says, give or take a page of the stream', async () => {
   await store.begin({ maxEvents: 100 })
   for (let at = 0; at < 150; at++) {
