@@ -20,6 +20,10 @@ export class Connections {
     })
   }
 
+  get count(): number {
+    return this.#open.size
+  }
+
   /** Closes those on which nothing is under way. */
   closeUnused(): void {
     for (const socket of this.#open) if (!this.#busy.has(socket)) socket.destroy()

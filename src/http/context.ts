@@ -7,6 +7,7 @@ import type { Store } from '../sluice.ts'
 import type { AuditStore } from '../store/audit.ts'
 import type { IdempotencyStore } from '../store/idempotency.ts'
 import type { Caller, KeyRefusal } from './api-keys.ts'
+import type { Connections } from './connections.ts'
 import { notFound, Problem } from './problem.ts'
 import type { Access } from './roles.ts'
 import type { ServerSettings } from './server-options.ts'
@@ -24,6 +25,7 @@ export interface Context {
   readonly idempotency: IdempotencyStore
   readonly metrics: Metrics
   readonly streams: OpenStreams
+  readonly connections: Connections
   /** Aborted when the server has begun to close and its grace is over: long uploads end. */
   readonly isCut: AbortSignal
 }

@@ -11,7 +11,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   return sendProblem(problem, request, reply)
 }
 
-export function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   // As text, so that no response schema of the route takes part in it.
   const body = JSON.stringify(problem.document(request.id))
   return reply.code(problem.statusCode).headers(problem.headers).type(PROBLEM_TYPE).send(body)

@@ -49,6 +49,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   const keys = new KeyRing(settings.keys)
   const store = storeOf(settings.sluice)
   const cut = new AbortController()
+  const app = Fastify(fastifyOptions(settings)) as unknown as App
   const context: Context = {
     settings,
     queues: settings.queues,
@@ -57,9 +58,9 @@ export function createServer(options: ServerOptions): FastifyInstance {
     idempotency: new IdempotencyStore(store),
     metrics: new Metrics({ queues: settings.queues, store }),
     streams: new OpenStreams({ most: settings.maxStreams, heartbeatMs: settings.heartbeatMs }),
+    connections: new Connections(app.server),
     isCut: cut.signal,
   }
-  const app = Fastify(fastifyOptions(settings)) as unknown as App
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   app.setErrorHandler(handleError)
@@ -106,7 +107,9 @@ function fastifyOptions(settings: ServerSettings): FastifyServerOptions {
       headersTimeout: settings.headersTimeoutMs,
       connectionsCheckingInterval: Math.min(LOOK_FOR_LATE_MS, settings.headersTimeoutMs),
     },
-    frameworkErrors: handleError,
+    frameworkErrors: (error, request, reply) => {
+      void handleError(error, request, reply)
+    },
     clientErrorHandler: answerClientError,
   } as FastifyServerOptions
 }
@@ -176,7 +179,6 @@ function addPlugins(app: App, settings: ServerSettings, keys: KeyRing): void {
 }
 
 function addClosing(app: App, context: Context, cut: AbortController): void {
-  const connections = new Connections(app.server)
   let grace: NodeJS.Timeout | undefined
   let isClosing = false
   app.addHook('onRequest', async () => {
@@ -185,7 +187,7 @@ function addClosing(app: App, context: Context, cut: AbortController): void {
   app.addHook('preClose', async () => {
     isClosing = true
     context.streams.close()
-    connections.closeUnused()
+    context.connections.closeUnused()
     const { closeGraceMs } = context.settings
     grace = setTimeout(() => {
       cut.abort(new Problem('unavailable', 'The server is closing.', { retryAfterSeconds: 2 }))

@@ -29,7 +29,10 @@ it('count what is in Redis anew with every scrape, also with two at once', async
   await queue.submit({ type: 'T', jobs: [{ payload: 1 }, { payload: 2 }, { payload: 3 }] })
   for (const job of await queue.claim(1)) await job.succeed()
 
-  const texts = await Promise.all([metrics.expose({ openStreams: 2 }), metrics.expose({ openStreams: 2 })])
+  const texts = await Promise.all([
+    metrics.expose({ openStreams: 2, connections: 5 }),
+    metrics.expose({ openStreams: 2, connections: 5 }),
+  ])
 
   for (const text of texts) {
     expect(text).toContain('sluice_jobs{queue="mail",state="waiting"} 2')
@@ -37,15 +40,19 @@ it('count what is in Redis anew with every scrape, also with two at once', async
     expect(text).toContain('sluice_jobs_succeeded_total{queue="mail"} 1')
     expect(text).toContain('sluice_tenants{queue="mail",level="normal",state="ready"} 1')
     expect(text).toContain('sluice_http_open_streams 2')
+    expect(text).toContain('sluice_http_connections 5')
+    expect(text).toContain('sluice_dead_letters{queue="mail"} 0')
+    expect(text).toMatch(/sluice_redis_memory_used_bytes [1-9]\d{5,}/)
+    expect(text).toContain('sluice_redis_memory_limit_bytes 0')
   }
 })
 
 it('show each limit of the queue and its levels, and forget one that is taken off', async () => {
   const queue = sluice.queue('mail')
   await queue.limits.change({ partner: '10/s' })
-  const before = await metrics.expose({ openStreams: 0 })
+  const before = await metrics.expose({ openStreams: 0, connections: 0 })
   await queue.limits.remove('queue', 'partner')
-  const after = await metrics.expose({ openStreams: 0 })
+  const after = await metrics.expose({ openStreams: 0, connections: 0 })
 
   expect(before).toMatch(/sluice_limit_rate_per_second\{queue="mail",scope="queue",limit="partner"\} 9\.5/)
   expect(before).toContain('sluice_limit_remaining_permits{queue="mail",scope="low",limit="low"} 3')
@@ -55,7 +62,7 @@ it('show each limit of the queue and its levels, and forget one that is taken of
 it('measure requests by their route', async () => {
   metrics.observeRequest({ method: 'GET', route: '/v1/queues/:queue', status: 200, seconds: 0.02 })
 
-  expect(await metrics.expose({ openStreams: 0 })).toContain(
+  expect(await metrics.expose({ openStreams: 0, connections: 0 })).toContain(
     'sluice_http_request_duration_seconds_bucket{le="0.025",method="GET",route="/v1/queues/:queue",status="200"} 1',
   )
 })

@@ -41,6 +41,13 @@ interface Reading {
   readonly counts: QueueCounts
   readonly tenants: TenantCounts
   readonly limits: readonly LimitStatus[]
+  readonly deadLetters: number
+}
+
+/** What only the server of this process knows. */
+export interface ServerFigures {
+  readonly openStreams: number
+  readonly connections: number
 }
 
 /** What Prometheus scrapes. Labels are queues, limits of queues and levels, and routes: all of them few. */
@@ -81,6 +88,14 @@ export class Metrics {
     'By how much timers of this process were late since the last scrape.',
     ['quantile'],
   )
+  readonly #deadLetters = this.#gauge('sluice_dead_letters', 'Dead letters that are kept.', ['queue'])
+  readonly #redisUsed = this.#gauge('sluice_redis_memory_used_bytes', 'Memory that Redis uses.', [])
+  readonly #redisLimit = this.#gauge(
+    'sluice_redis_memory_limit_bytes',
+    'Memory that Redis may use (maxmemory); 0 for no limit.',
+    [],
+  )
+  readonly #connections = this.#gauge('sluice_http_connections', 'Connections to the server of this process.', [])
   readonly #streams = this.#gauge('sluice_http_open_streams', 'Streams of events that are open in this process.', [])
   readonly #requests = new Histogram({
     name: 'sluice_http_request_duration_seconds',
@@ -113,13 +128,19 @@ export class Metrics {
   }
 
   /** Reads all queues anew, and answers the text of an exposition. */
-  async expose(process: { openStreams: number }): Promise<string> {
-    const readings = await Promise.all([...this.#queues.values()].map((queue) => this.#read(queue)))
+  async expose(server: ServerFigures): Promise<string> {
+    const [memory, ...readings] = await Promise.all([
+      this.#store.redis.call('INFO', 'memory').then(String),
+      ...[...this.#queues.values()].map((queue) => this.#read(queue)),
+    ])
     // In one go, without a pause: another scrape that is under way sees all of it or none.
     for (const counter of this.#totals.values()) counter.reset()
     for (const gauge of [this.#limitRate, this.#limitRemaining, this.#limitUsed, this.#limitClosed]) gauge.reset()
     for (const reading of readings) this.#write(reading)
-    this.#streams.set(process.openStreams)
+    this.#redisUsed.set(figureIn(memory, 'used_memory'))
+    this.#redisLimit.set(figureIn(memory, 'maxmemory'))
+    this.#connections.set(server.connections)
+    this.#streams.set(server.openStreams)
     this.#writeLoopLag()
     return this.#registry.metrics()
   }
@@ -134,15 +155,17 @@ export class Metrics {
 
   async #read(queue: Queue): Promise<Reading> {
     const { redis, prefix } = this.#store
-    const [counts, limits, tenants] = await Promise.all([
+    const [counts, limits, tenants, letters] = await Promise.all([
       queue.counts(),
       queue.limits.list(),
       countTenants(redis, queueKeys(prefix, queue.name, '')),
+      queue.deadLetters.list({ count: 1 }),
     ])
-    return { queue: queue.name, counts, limits, tenants }
+    return { queue: queue.name, counts, limits, tenants, deadLetters: letters.total }
   }
 
-  #write({ queue, counts, tenants, limits }: Reading): void {
+  #write({ queue, counts, tenants, limits, deadLetters }: Reading): void {
+    this.#deadLetters.set({ queue }, deadLetters)
     for (const state of ['waiting', 'running', 'delayed'] as const) this.#jobs.set({ queue, state }, counts[state])
     for (const [name, [count]] of Object.entries(countsOfQueue)) this.#totals.get(name)?.inc({ queue }, counts[count])
     for (const level of ['high', 'normal', 'low'] as const) {
@@ -167,4 +190,9 @@ export class Metrics {
     this.#loopLag.set({ quantile: '1' }, this.#loopDelay.max / nanoseconds)
     this.#loopDelay.reset()
   }
+}
+
+/** `used_memory:1048576` of Redis' INFO. */
+function figureIn(info: string, name: string): number {
+  return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
 }

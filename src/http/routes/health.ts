@@ -56,7 +56,10 @@ export function addHealthRoutes(app: App, context: Context): void {
       },
     },
     handler: async (_request, reply) => {
-      const text = await context.metrics.expose({ openStreams: context.streams.count })
+      const text = await context.metrics.expose({
+        openStreams: context.streams.count,
+        connections: context.connections.count,
+      })
       return reply.type(context.metrics.contentType).serializer(String).send(text)
     },
   })
