@@ -26,6 +26,12 @@ export const tools = [
     debianPackage: 'lua-check',
     otherwise: 'apt-get install lua-check, dnf install luacheck or luarocks install luacheck',
   },
+  {
+    name: 'curl',
+    binaries: ['curl'],
+    debianPackage: 'curl',
+    otherwise: 'apt-get install curl, dnf install curl or brew install curl',
+  },
 ]
 
 /** @param {string} binary */
