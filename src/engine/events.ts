@@ -1,4 +1,5 @@
 import { checkOptions, optional, text } from '../assert.ts'
+import { StoreUnavailableError } from '../errors.ts'
 import { lastEventId, readEvents, type StreamEntry } from '../store/event-stream.ts'
 import type { QueueKeys } from '../store/keys.ts'
 import { fromToken } from '../store/names.ts'
@@ -40,6 +41,7 @@ export interface QueueEvent {
 
 // How long one blocking read waits: short enough to notice a connection that went dead.
 const BLOCK_MS = 10_000
+const RETRY_MS = 100
 const PAGE = 500
 
 const rules = {
@@ -52,7 +54,8 @@ const rules = {
 
 /**
  * Events after `from`, for ever or until the signal. At least once and in order: whoever goes on from the last id it has
- * dealt with misses nothing that is still kept (`keepEventsMs`, `maxEvents`).
+ * dealt with misses nothing that is still kept (`keepEventsMs`, `maxEvents`). Goes on when Redis was away; throws a
+ * ClosedError when it is closed meanwhile.
  */
 export async function* followEvents(
   source: { redis: Redis; keys: QueueKeys },
@@ -88,7 +91,10 @@ async function readNext(
     return await readEvents(redis, keys, { from, count: PAGE, blockMs: BLOCK_MS })
   } catch (error) {
     if (signal?.aborted) return []
-    throw error
+    if (!(error instanceof StoreUnavailableError)) throw error
+    // Cut off: the connection comes back by itself, and what happens meanwhile is in the stream.
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+    return []
   }
 }
 

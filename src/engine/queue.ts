@@ -382,10 +382,14 @@ export class Queue {
     })
   }
 
-  /** No new claims here; running jobs get `shutdownGraceMs`, what is left then goes back at once. */
+  /**
+   * No new claims here; running jobs get `shutdownGraceMs`, what is left then goes back at once. Whoever still waits for an
+   * action, or its progress, gets a ClosedError.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#pool.close()
+    this.#actions.close()
   }
 
   #assertOpen(): void {

@@ -19,6 +19,8 @@ export interface Sleeper {
 export class Waker {
   readonly #redis: Redis
   readonly #sleepers = new Map<string, Sleeper>()
+  /** The lists of the read under way: also of sleepers that have left meanwhile. Empty between two reads. */
+  #waitsOn: readonly string[] = []
   #blocking: Redis | undefined
   #loop: Promise<void> | undefined
   #isClosed = false
@@ -43,9 +45,9 @@ export class Waker {
     await this.#loop
   }
 
-  /** Ends the read under way through a list that it surely waits on. */
+  /** Ends the read under way through a list that it surely waits on; the next one knows all sleepers by itself. */
   #interrupt(): void {
-    const [first] = this.#sleepers.keys()
+    const [first] = this.#waitsOn
     if (first === undefined) return
     // A failed interruption only means that the new sleeper is heard of one block later.
     this.#redis.call('RPUSH', first, 'work').then(
@@ -63,8 +65,7 @@ export class Waker {
         return
       }
       try {
-        const args = [...this.#sleepers.keys(), BLOCK_MS / 1000]
-        const found = (await this.#blocking.block('BLPOP', args, BLOCK_MS)) as [string, string] | null
+        const found = await this.#wait(this.#blocking)
         if (found) this.#sleepers.get(found[0])?.onWake(found[1])
         else for (const sleeper of this.#sleepers.values()) sleeper.onWake(undefined)
       } catch {
@@ -73,6 +74,15 @@ export class Waker {
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
         for (const sleeper of this.#sleepers.values()) sleeper.onWake(undefined)
       }
+    }
+  }
+  /** The list that was woken, and with what; null when the time is over. */
+  async #wait(blocking: Redis): Promise<[string, string] | null> {
+    this.#waitsOn = [...this.#sleepers.keys()]
+    try {
+      return (await blocking.block('BLPOP', [...this.#waitsOn, BLOCK_MS / 1000], BLOCK_MS)) as [string, string] | null
+    } finally {
+      this.#waitsOn = []
     }
   }
 }

@@ -440,6 +440,41 @@ describe('progress', () => {
     })
     await expect(action.finished({ timeoutMs: 50 })).rejects.toMatchObject({ code: 'SLUICE_WAITED_TOO_LONG' })
   })
+
+  it('is heard of a second queue as soon as of the first, in a process that only waits', async () => {
+    const [waiting, working] = [engine.sluice(), engine.sluice()]
+    for (const name of ['first', 'second']) {
+      const go = withResolvers<void>()
+      working.queue(name).process('T', () => go.promise)
+      const action = await waiting.queue(name).submit({ tenant: 'a', type: 'T', jobs: payloads(1) })
+      await until(async () => (await action.view())?.counts.running === 1)
+      // A block of the process's one read takes longer.
+      const progress = action.progress({ signal: AbortSignal.timeout(8_000) })
+      expect((await progress.next()).value).toMatchObject({ running: 1 })
+
+      go.resolve()
+
+      expect((await all(progress)).at(-1)).toMatchObject({ state: 'COMPLETED' })
+    }
+  })
+
+  it('ends with an error for whoever waits when the process closes', async () => {
+    const sluice = engine.sluice()
+    const queue = sluice.queue('q')
+    const action = await queue.submit({ tenant: 'a', type: 'T', jobs: payloads(1) })
+    const progress = action.progress()
+    await progress.next()
+    const events = queue.events()
+    const waiting = [action.finished(), progress.next(), events.next()].map((promise) =>
+      expect(promise).rejects.toMatchObject({ code: 'SLUICE_CLOSED' }),
+    )
+    // They wait by now: what they read before is read.
+    await until(async () => ((await engine.server.client().call('CLIENT', 'LIST')) as string).includes('cmd=xread'))
+
+    await sluice.close()
+
+    await Promise.all(waiting)
+  })
 })
 
 describe('what failed', () => {
@@ -517,5 +552,19 @@ describe('events', () => {
     ])
     expect(seen[2]).toMatchObject({ tenant: 'a', action: 'x', reason: 'one' })
     expect(rest).toEqual(seen.slice(3))
+  })
+
+  it('go on when the connection was lost', async () => {
+    const queue = engine.queue()
+    const events = queue.events({ from: '0' })
+    await queue.submit({ tenant: 'a', action: 'x', type: 'T', seal: false, jobs: [] })
+    expect((await events.next()).value).toMatchObject({ type: 'action.created', action: 'x' })
+    const next = events.next()
+
+    await engine.server.client().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+    await queue.submit({ tenant: 'a', action: 'y', type: 'T', seal: false, jobs: [] })
+
+    expect((await next).value).toMatchObject({ type: 'action.created', action: 'y' })
+    await events.return()
   })
 })

@@ -1,3 +1,4 @@
+import { ClosedError } from '../../errors.ts'
 import type { Requests } from '../../store/requests.ts'
 import { watchAction } from '../../store/scripts/watch-action.ts'
 import type { Sleeper, Waker } from '../waker.ts'
@@ -8,7 +9,10 @@ const MESSAGE = 'action:'
 
 /** Hears of changes of one action, however many happened meanwhile. */
 export interface Changes {
-  /** Resolves with the next change, or when nothing was heard for a while: somebody may have been cut off. */
+  /**
+   * Resolves with the next change, or when nothing was heard for a while: somebody may have been cut off. Rejects when the
+   * queue is closed.
+   */
   next(): Promise<void>
   close(): void
 }
@@ -18,12 +22,15 @@ export interface Changes {
  * process, at most ten a second, and the waker's one blocking read hears of it. Nothing is asked while nothing happens.
  */
 export class ActionWatcher implements Sleeper {
+  readonly #queue: string
   readonly #requests: Requests
   readonly #waker: Waker
+  #isClosed = false
   /** By `<tenant>:<name>`. */
   readonly #listeners = new Map<string, Set<() => void>>()
 
-  constructor(parts: { requests: Requests; waker: Waker }) {
+  constructor(parts: { queue: string; requests: Requests; waker: Waker }) {
+    this.#queue = parts.queue
     this.#requests = parts.requests
     this.#waker = parts.waker
   }
@@ -50,13 +57,14 @@ export class ActionWatcher implements Sleeper {
     }
     return {
       next: () =>
-        new Promise((resolve) => {
+        new Promise((resolve, reject) => {
           wake = () => {
             hasChanged = false
             wake = undefined
-            resolve()
+            if (this.#isClosed) reject(new ClosedError(`The queue "${this.#queue}"`))
+            else resolve()
           }
-          if (hasChanged) wake()
+          if (hasChanged || this.#isClosed) wake()
         }),
       close: () => this.#remove(key, listener),
     }
@@ -72,6 +80,12 @@ export class ActionWatcher implements Sleeper {
       this.#watch(key, WATCH_FOR_MS).catch(() => {})
       this.#tell(key)
     }
+  }
+
+  /** Nothing more is heard of: whoever waits is told so. */
+  close(): void {
+    this.#isClosed = true
+    for (const key of this.#listeners.keys()) this.#tell(key)
   }
 
   #tell(key: string): void {

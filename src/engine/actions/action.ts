@@ -268,6 +268,7 @@ function unlessAborted(promise: Promise<void>, signal: AbortSignal | undefined):
   if (!signal) return promise
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason as Error)
+    if (signal.aborted) onAbort()
     signal.addEventListener('abort', onAbort, { once: true })
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
   })

@@ -150,6 +150,11 @@ export class Actions implements ActionHost {
     await this.declare()
   }
 
+  /** Whoever waits for an action hears that this process does not any more. */
+  close(): void {
+    this.watcher.close()
+  }
+
   /** Tells the store which types have an aggregate; again when it has forgotten. */
   async declare(): Promise<void> {
     await declareAggregates(this.redis, this.keys, this.aggregates.keys())
