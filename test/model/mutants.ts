@@ -107,7 +107,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     what: 'an ordered lane gives several jobs at once',
-    line: 'local wanted = lane.is_ordered and 1 or count - got',
+    line: 'local wanted = lane.is_ordered and (lane.busy and 0 or 1) or count - got',
     becomes: 'local wanted = count - got',
   },
   {

@@ -172,7 +172,8 @@ function lanes.take(q, tenant, level, count, taken)
   local got = 0
   while got < count and line.lane do
     local lane = lanes.open(q, tenant, level, line.lane)
-    local wanted = lane.is_ordered and 1 or count - got
+    -- A busy one stands here for an earlier action of its name, whose lane was dropped.
+    local wanted = lane.is_ordered and (lane.busy and 0 or 1) or count - got
     local before = #taken
     local n, is_held = take_front(q, tenant, lane, wanted, taken)
     if not (is_held and lane.is_ordered) then
@@ -187,8 +188,8 @@ function lanes.take(q, tenant, level, count, taken)
       actions.start(q, lane.action, n)
     end
     local leaves = lanes.remaining(lane) == 0
-    if lane.is_ordered and n > 0 then
-      lane.busy, leaves = taken[before + 1], true
+    if lane.is_ordered and (n > 0 or lane.busy) then
+      lane.busy, leaves = lane.busy or taken[before + 1], true
     end
     if leaves then
       local ring = require "ring"

@@ -190,6 +190,21 @@ it('runs an ordered action one job at a time, and others beside it', async () =>
   expect(jobsOf(second).map(({ jobKey }) => jobKey)).toEqual(['normal:!@mail:1000000001:a'])
 })
 
+it('keeps the order of an action even if its tenant still waits for the lane of an earlier one of that name', async () => {
+  await store.openAction('mail', { lane: '!@mail' })
+  await store.submit('a', 3)
+  await store.submit('a', 1, { lane: '!@mail' })
+  await store.cancelAction('mail')
+  await store.client.del('test:{q}:q:action:a:mail')
+  await store.openAction('mail', { lane: '!@mail' })
+  await store.submit('a', 2, { lane: '!@mail' })
+
+  const lanes = jobsOf(await store.claim(10)).map(({ jobKey }) => jobKey.split(':')[1])
+
+  expect(lanes).toEqual(['default', 'default', 'default', '!@mail'])
+  expect(await store.dump()).not.toHaveProperty('ring:normal:a')
+})
+
 it('stores nothing twice of a repeated request', async () => {
   await store.openAction('mail')
   const first = await store.submitLines(
