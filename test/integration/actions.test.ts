@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Action, ActionProgress, JobResult, QueueEvent } from '../../src/index.ts'
-import { payloads, until, useEngine, withResolvers } from './engine.ts'
+import { pause, payloads, until, useEngine, withResolvers } from './engine.ts'
 
 const engine = useEngine()
 
@@ -451,10 +451,13 @@ describe('progress', () => {
       // A block of the process's one read takes longer.
       const progress = action.progress({ signal: AbortSignal.timeout(8_000) })
       expect((await progress.next()).value).toMatchObject({ running: 1 })
+      const rest = all(progress)
+      // It looks once more after a step of 100 ms, and only then waits to be told.
+      await pause(300)
 
       go.resolve()
 
-      expect((await all(progress)).at(-1)).toMatchObject({ state: 'COMPLETED' })
+      expect((await rest).at(-1)).toMatchObject({ state: 'COMPLETED' })
     }
   })
 
