@@ -19,7 +19,6 @@ const places: Readonly<Record<string, string>> = {
 
 export interface Upload {
   readonly action: Action
-  readonly reader: NdjsonReader
   /** What the action had received before; undefined if it did not exist. */
   readonly receivedBefore: number | undefined
 }
@@ -31,22 +30,32 @@ export interface Upload {
 export async function uploadJobs<T>(
   request: FastifyRequest,
   reply: FastifyReply,
-  { action, reader, receivedBefore }: Upload,
+  upload: Upload & { readonly reader: NdjsonReader },
   submit: () => Promise<T>,
 ): Promise<T> {
+  const { reader } = upload
   try {
     const submitted = await submit()
     if (reader.mistake !== undefined) throw reader.mistake
     return submitted
   } catch (error) {
-    const problem = problemOf(error, request, reader)
-    const view = await action.view().catch(() => undefined)
-    if (!view) throw problem
-    request.hasChanged = view.received !== receivedBefore
-    throw withMembers(problem, { action: view.id, accepted: view.received })
+    throw await brokenOff(request, upload, problemOf(error, request, reader))
   } finally {
     drain(request, reply)
   }
+}
+
+/** What ended a submit too early, with what the action has received until then. */
+export async function brokenOff(
+  request: FastifyRequest,
+  { action, receivedBefore }: Upload,
+  error: unknown,
+): Promise<unknown> {
+  const view = await action.view().catch(() => undefined)
+  if (!view) return error
+  request.hasChanged = view.received !== receivedBefore
+  const problem = error instanceof Problem ? error : problemOfSluiceError(error)
+  return problem ? withMembers(problem, { action: view.id, accepted: view.received }) : error
 }
 
 function problemOf(error: unknown, request: FastifyRequest, reader: NdjsonReader): unknown {
@@ -67,8 +76,7 @@ function withPlaces(problem: Problem): Problem {
   return new Problem(problem.kind, problem.message, { ...problem, errors })
 }
 
-function withMembers(error: unknown, members: Readonly<Record<string, unknown>>): unknown {
-  if (!(error instanceof Problem)) return error
+function withMembers(error: Problem, members: Readonly<Record<string, unknown>>): Problem {
   return new Problem(error.kind, error.message, { ...error, members: { ...error.members, ...members }, cause: error })
 }
 

@@ -1,5 +1,6 @@
 import type { InjectOptions } from 'fastify'
 import { describe, expect, it } from 'vitest'
+import { createServer } from '../../src/http/index.ts'
 import { bearer, keys, useHttpServer } from './http-server.ts'
 
 const server = useHttpServer()
@@ -202,6 +203,28 @@ describe('an Idempotency-Key on JSON', () => {
     const taken = await ask(action, 'k-1')
 
     expect([refused.statusCode, taken.statusCode]).toEqual([400, 202])
+  })
+
+  it('goes on with an action for which there was no room', async () => {
+    const full = server.sluice.queue('full', { maxPending: 1_500 })
+    const app = createServer({ sluice: server.sluice, queues: { full } })
+    const jobs = Array.from({ length: 2_000 }, (_, payload) => ({ payload }))
+    const submit = () =>
+      app.inject({
+        method: 'POST',
+        url: '/v1/queues/full/actions',
+        headers: { 'idempotency-key': 'k-1' },
+        payload: { ...action, jobs },
+      })
+
+    const first = await submit()
+    for (const job of await full.claim(1_000)) await job.succeed()
+    const second = await submit()
+    await app.close()
+
+    expect([first.statusCode, first.headers['retry-after']]).toEqual([429, '5'])
+    expect(first.json()).toMatchObject({ type: 'urn:sluice:problem:queue-full', accepted: 1_500 })
+    expect([second.statusCode, second.json()]).toMatchObject([202, { accepted: 500, counts: { total: 2_000 } }])
   })
 
   it('is one caller’s own', async () => {

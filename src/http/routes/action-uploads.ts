@@ -16,7 +16,7 @@ import { checkFirst, JobCheck } from '../job-check.ts'
 import { NdjsonReader } from '../ndjson.ts'
 import { invalidField, Problem } from '../problem.ts'
 import { submitters } from '../roles.ts'
-import { uploadJobs } from '../upload.ts'
+import { brokenOff, uploadJobs } from '../upload.ts'
 import { jobFields } from './jobs.ts'
 
 /** More than that is a stream. */
@@ -132,9 +132,13 @@ async function submitBody(context: Context, request: FastifyRequest, reply: Fast
   const check = new JobCheck(tenant, body.type)
   for (const job of body.jobs) check.check(job)
   const perform = async () => {
-    // From here on something may be stored, whatever is answered.
-    request.hasChanged = true
-    return answerOf(await queue.submit({ ...input, from }, { whenFull: 'error' }))
+    const action = queue.action(input.action ?? '', { tenant })
+    const before = await action.view()
+    try {
+      return await answerOf(await queue.submit({ ...input, from }, { whenFull: 'error' }))
+    } catch (error) {
+      throw await brokenOff(request, { action, receivedBefore: before?.received }, error)
+    }
   }
   return key === undefined ? send(reply, await perform()) : answerOnce(context, request, reply, key, perform)
 }
