@@ -163,6 +163,7 @@ export class WorkerPool implements Sleeper {
     this.#cancelAlarm?.()
     this.#waker.remove(this)
     if (!this.#isStarted) return
+    const dutiesClosed = this.#duties.close()
     await this.#quietWithin(this.#settings.shutdownGraceMs)
     for (const run of this.#runs.takeAll()) {
       run.abort(new ClosedError(`The queue "${this.#queue}"`))
@@ -171,7 +172,7 @@ export class WorkerPool implements Sleeper {
     }
     await this.#lastExchange()
     this.#leases.close()
-    await this.#duties.close()
+    await dutiesClosed
     this.#state = 'closed'
   }
 

@@ -406,6 +406,28 @@ describe('results', () => {
 
     expect(await action.finished()).toMatchObject({ state: 'COMPLETED', aggregate: 3 })
   })
+
+  it('are aggregated by another process when one closes and has no time left for it', async () => {
+    const closing = engine.sluice()
+    const first = closing.queue('q', { shutdownGraceMs: 100 })
+    const begun = withResolvers<void>()
+    await first.aggregate('T', () => {
+      begun.resolve()
+      return new Promise(() => {})
+    })
+    first.process('T', () => {})
+    const action = await first.submit({ tenant: 'a', action: 'x', type: 'T', jobs: payloads(1) })
+    await begun.promise
+
+    await closing.close()
+    const second = engine.queue()
+    await second.aggregate('T', () => 'made')
+    second.process('T', () => {})
+
+    // Sooner than the lease of the first would run out.
+    const { state, aggregate } = await second.action(action.name, action).finished({ timeoutMs: 10_000 })
+    expect({ state, aggregate }).toEqual({ state: 'COMPLETED', aggregate: 'made' })
+  })
 })
 
 describe('progress', () => {

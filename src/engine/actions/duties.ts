@@ -13,6 +13,7 @@ import { Action, type JobResult } from './action.ts'
 import type { Webhook } from './action-input.ts'
 import { type ActionSummary, toSummary } from './action-view.ts'
 import type { Actions } from './actions.ts'
+import { DutyLease } from './duty-lease.ts'
 
 /** Tells a webhook of an action's end; rejects when it should be told again. */
 export type TellWebhook = (webhook: Webhook, id: string, summary: ActionSummary) => Promise<void>
@@ -35,6 +36,7 @@ const SLACK_MS = 5
 export class Duties {
   readonly #queue: string
   readonly #leaseMs: number
+  readonly #graceMs: number
   readonly #actions: Actions
   readonly #requests: Requests
   readonly #clock: Clock
@@ -42,11 +44,16 @@ export class Duties {
   readonly #tellWebhook: TellWebhook | undefined
   readonly #running = new Set<Promise<void>>()
   readonly #timers = new Set<() => void>()
+  /** Of each duty under way, what gives it up. */
+  readonly #givingUp = new Set<() => void>()
   #isClosed = false
+  #hasGivenUp = false
 
   constructor(parts: {
     name: string
     leaseMs: number
+    /** What is under way when this closes gets so long to end. */
+    graceMs: number
     actions: Actions
     requests: Requests
     clock: Clock
@@ -55,6 +62,7 @@ export class Duties {
   }) {
     this.#queue = parts.name
     this.#leaseMs = parts.leaseMs
+    this.#graceMs = parts.graceMs
     this.#actions = parts.actions
     this.#requests = parts.requests
     this.#clock = parts.clock
@@ -71,11 +79,18 @@ export class Duties {
     this.#running.add(run)
   }
 
-  /** What is under way ends, or is left to others after its lease. */
+  /** What is under way gets as long to end as running jobs do; what is left then is due for others at once. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const cancel of this.#timers) cancel()
+    const cancel = this.#clock.setTimer(() => this.#giveUp(), this.#graceMs)
     await Promise.all(this.#running)
+    cancel()
+  }
+
+  #giveUp(): void {
+    this.#hasGivenUp = true
+    for (const giveUp of this.#givingUp) giveUp()
   }
 
   async #takeOne(): Promise<void> {
@@ -88,33 +103,21 @@ export class Duties {
   }
 
   async #do(duty: Duty): Promise<void> {
-    let { fence } = duty
-    let isOver = false
-    let cancelTimer: (() => void) | undefined
-    let renewing: Promise<void> = Promise.resolve()
-    const renew = async () => {
-      const renewed = await this.#settle(duty.id, fence, { outcome: 'renewed', afterMs: this.#leaseMs })
-      if (renewed === undefined) return
-      fence = renewed
-      if (!isOver) renewLater()
-    }
-    const renewLater = () => {
-      cancelTimer = this.#clock.setTimer(() => {
-        renewing = renew()
-      }, this.#leaseMs / 3)
-    }
-    renewLater()
-    const outcome = await this.#outcomeOf(duty)
-    isOver = true
-    cancelTimer?.()
-    // A renewal under way changes the fence: without it the end would be refused.
-    await renewing
-    await this.#settle(duty.id, fence, outcome)
+    const lease = new DutyLease({
+      clock: this.#clock,
+      leaseMs: this.#leaseMs,
+      fence: duty.fence,
+      renew: (fence) =>
+        settleDuty(this.#requests, { id: duty.id, fence }, { outcome: 'renewed', afterMs: this.#leaseMs }),
+    })
+    const outcome = await this.#outcomeInTime(duty)
+    await this.#settle({ id: duty.id, fence: await lease.release() }, outcome)
     if (outcome.outcome !== 'done') this.#lookAfter(outcome.afterMs + SLACK_MS)
   }
 
   /** Claims look after duties as well, but only when there is something to claim or another instant comes. */
   #lookAfter(ms: number): void {
+    if (this.#isClosed) return
     const cancel = this.#clock.setTimer(() => {
       this.#timers.delete(cancel)
       this.look()
@@ -122,10 +125,21 @@ export class Duties {
     this.#timers.add(cancel)
   }
 
-  async #settle(id: string, fence: string, outcome: DutyOutcome): Promise<string | undefined> {
-    return settleDuty(this.#requests, { id, fence }, outcome).catch((error: unknown) => {
-      this.#warn('duty.unconfirmed', `What became of duty "${id}" could not be stored; it is done again.`, error)
-      return undefined
+  async #settle(duty: Pick<Duty, 'id' | 'fence'>, outcome: DutyOutcome): Promise<void> {
+    await settleDuty(this.#requests, duty, outcome).catch((error: unknown) =>
+      this.#warn('duty.unconfirmed', `What became of duty "${duty.id}" could not be stored; it is done again.`, error),
+    )
+  }
+
+  /** What became of it; of one that takes longer than this process has, that others may do it. */
+  #outcomeInTime(duty: Duty): Promise<DutyOutcome> {
+    return new Promise((resolve) => {
+      const giveUp = () => resolve({ outcome: 'renewed', afterMs: 0 })
+      if (this.#hasGivenUp) giveUp()
+      this.#givingUp.add(giveUp)
+      void this.#outcomeOf(duty)
+        .then(resolve)
+        .finally(() => this.#givingUp.delete(giveUp))
     })
   }
 
@@ -152,7 +166,8 @@ export class Duties {
     const tries = duty.tries + 1
     const most = duty.kind === 'aggregate' ? AGGREGATE_TRIES : duty.kind === 'webhook' ? WEBHOOK_TRIES : Infinity
     const isLast = tries >= most
-    this.#warn(`${duty.kind}.failed`, `The ${duty.kind} of "${duty.id}" failed ${tries} times.`, error)
+    if (!this.#hasGivenUp)
+      this.#warn(`${duty.kind}.failed`, `The ${duty.kind} of "${duty.id}" failed ${tries} times.`, error)
     if (isLast) return { outcome: 'done', ...(duty.kind === 'aggregate' ? { error: encodeError(error) } : {}) }
     const waitMs = Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** duty.tries)
     return { outcome: 'again', afterMs: waitMs * (0.75 + Math.random() / 2) }
