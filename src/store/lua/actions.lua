@@ -406,10 +406,13 @@ function actions.save(q)
   end
 end
 
--- Of the oldest actions of the list, those whose records are gone, with the list of their tenant.
+-- Of a few actions of the list, those whose records are gone, with the list of their tenant. Any few, from a place that
+-- depends on the clock: the oldest may be those that never end.
 function actions.forgotten(q, key, most)
+  local count = redis.call("ZCARD", key)
+  local from = count > most and q.clock % count or 0
   local gone = {}
-  for _, member in ipairs(redis.call("ZRANGE", key, 0, most - 1)) do
+  for _, member in ipairs(redis.call("ZRANGE", key, from, from + most - 1)) do
     if redis.call("EXISTS", q.keys.prefix .. "action:" .. member) == 0 then
       local tenant, name = string.match(member, "^([^:]*):(.*)$")
       local own_key = q.keys.prefix .. "actions:" .. tenant

@@ -22,6 +22,11 @@ function duties.drop(q, duty)
   list[#list + 1] = duty
 end
 
+-- Whether somebody should look for duties.
+function duties.are_added(q)
+  return q.duties ~= nil and next(q.duties.set) ~= nil
+end
+
 function duties.save(q)
   for duty, due in pairs(q.duties.set) do
     redis.call("ZADD", q.keys.duties, string.format("%d", due), duty)

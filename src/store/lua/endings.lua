@@ -44,8 +44,11 @@ function endings.end_early(q, action, state)
   if action.running > 0 then
     waking.tell_holders(q, "cancel-action:" .. action.rules.lane .. ":" .. action.tenant)
   end
+  -- What is still to be done for it would be done to another action of its name.
   if action.state == "AGGREGATING" then
     duties.drop(q, duties.name("aggregate", action))
+  elseif action.sealed == 0 and action.rules.seal_timeout > 0 then
+    duties.drop(q, duties.name("seal", action))
   end
   actions.transition(q, action, state)
 end

@@ -13,6 +13,7 @@ local places = require "places"
 local finding = require "finding"
 local actions = require "actions"
 local endings = require "endings"
+local duties = require "duties"
 local requests = require "requests"
 local waking = require "waking"
 local queue_key = KEYS[1] -- hash: the queue's state
@@ -84,7 +85,7 @@ if action then
   endings.judge(q)
   actions.close(q)
 end
-local sleeper = q.duties and waking.find(q)
+local sleeper = duties.are_added(q) and waking.find(q)
 if found.state == "delayed" then
   tenant.delayed, q.delayed = tenant.delayed - 1, q.delayed - 1
   if places.is_ordered(found.lane) then

@@ -8,6 +8,7 @@ local tenants = require "tenants"
 local lanes = require "lanes"
 local actions = require "actions"
 local endings = require "endings"
+local duties = require "duties"
 local requests = require "requests"
 local waking = require "waking"
 local queue_key = KEYS[1] -- hash: the queue's state
@@ -57,7 +58,7 @@ elseif verb == "seal" and not actions.is_closed(action) then
   endings.judge(q)
 end
 actions.close(q)
-local sleeper = q.duties and waking.find(q)
+local sleeper = duties.are_added(q) and waking.find(q)
 local moves
 if q.unset_aside then
   local required = require "moves"

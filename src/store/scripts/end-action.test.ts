@@ -249,6 +249,14 @@ it('keeps a tenant that still stands in line for a lane that was dropped', async
   expect(met).not.toHaveProperty('ready:normal')
 })
 
+it('leaves no duty to seal a cancelled action, which might then be another of its name', async () => {
+  await store.openAction('mail', { sealTimeoutMs: 60_000 })
+
+  const { changes } = await store.changesOf(() => store.cancelAction('mail'))
+
+  expect(changes).toMatchObject({ duties: null })
+})
+
 it('frees the lane of a cancelled ordered action that waited for a delayed job', async () => {
   await store.openAction('mail', { lane: '!@mail' })
   await store.submit('a', 2, { lane: '!@mail' })

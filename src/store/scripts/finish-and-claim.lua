@@ -174,7 +174,10 @@ if q.actions then
   local actions = require "actions"
   actions.close(q)
   kept = actions.lanes_kept(q)
-  has_duties = has_duties or q.duties ~= nil
+  if q.duties then
+    local duties = require "duties"
+    has_duties = has_duties or duties.are_added(q)
+  end
 end
 
 -- 4. Only now does anything change.

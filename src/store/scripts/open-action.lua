@@ -4,6 +4,7 @@
 local time = require "time"
 local queue = require "queue"
 local actions = require "actions"
+local duties = require "duties"
 local requests = require "requests"
 local queue_key = KEYS[1] -- hash: the queue's state
 local client_key = KEYS[2] -- hash: replies to the client's last requests
@@ -40,6 +41,8 @@ if not action then
   rules.keep_results = rules.keep_results or rules.aggregates
   action = actions.create(q, tenant, name, rules)
   actions.receive(q, action, 0)
+  -- An earlier action of that name is forgotten, and with it whom to tell of its end.
+  duties.drop(q, duties.name("webhook", action))
   local own_key = q.keys.prefix .. "actions:" .. tenant
   redis.call("EXISTS", own_key)
   for _, gone in ipairs(actions.forgotten(q, actions_key, FORGOTTEN_AT_ONCE)) do

@@ -99,6 +99,16 @@ it('has the action sealed some time after its producer was last heard of', async
   expect(heardOf.changes).toMatchObject({ duties: { 'seal:a:mail': 1_006_000_000 } })
 })
 
+it('tells no webhook of a new action of the end of a forgotten one', async () => {
+  await store.openAction('mail', {}, { webhook: '{"url":"old"}' })
+  await store.sealAction('mail')
+  await store.client.del('test:{q}:q:action:a:mail')
+
+  const { changes } = await store.changesOf(() => store.openAction('mail', {}, { webhook: '{"url":"new"}' }))
+
+  expect(changes).toMatchObject({ duties: null, 'action:a:mail': { webhook: '{"url":"new"}' } })
+})
+
 it('takes actions off the lists whose records are gone, of all tenants', async () => {
   await store.openAction('old')
   await store.openAction('old', {}, { tenant: 'b' })
@@ -113,6 +123,22 @@ it('takes actions off the lists whose records are gone, of all tenants', async (
     'actions:b': null,
     'actions:c': { mail: 1_000_000_000 },
   })
+})
+
+it('does so also behind actions that never end', async () => {
+  for (let at = 0; at < 10; at++) await store.openAction(`open-${at}`)
+  store.now += 1_000
+  for (let at = 0; at < 30; at++) await store.openAction(`gone-${at}`)
+  for (let at = 0; at < 30; at++) await store.client.del(`test:{q}:q:action:a:gone-${at}`)
+  for (let at = 0; at < 20; at++) {
+    store.now += 7_919
+    await store.openAction(`new-${at}`)
+  }
+
+  const names = await store.client.zrange('test:{q}:q:actions', 0, '-1')
+
+  expect(names.filter((name) => name.startsWith('a:gone'))).toEqual([])
+  expect(await store.client.zcard('test:{q}:q:actions:a')).toBe(30)
 })
 
 it('answers a repeated request from memory and changes nothing', async () => {

@@ -26,6 +26,7 @@ export function openAction(
     const createdAt = Math.max(queue.clock, now)
     queue.clock = Math.max(queue.clock, createdAt - 1)
     action = newAction({ ...opened, aggregates: queue.aggregated.has(opened.rules.type) }, createdAt)
+    dropDuty(queue, `webhook:${action.tenant}:${action.name}`)
     delistForgotten(queue)
     queue.actions.push(action)
     queue.listed.set(`${action.tenant}:${action.name}`, createdAt)
@@ -36,10 +37,11 @@ export function openAction(
   return { isNew, state, isSealed, received, level: rules.level, lane: rules.lane }
 }
 
-/** Of the oldest in the list, those that are forgotten. */
+/** Of some in the list, those that are forgotten. */
 function delistForgotten(queue: QueueState): void {
-  const oldest = [...queue.listed].sort(([a, madeA], [b, madeB]) => madeA - madeB || (a < b ? -1 : 1))
-  for (const [id] of oldest.slice(0, DELISTED_AT_ONCE)) {
+  const inOrder = [...queue.listed].sort(([a, madeA], [b, madeB]) => madeA - madeB || (a < b ? -1 : 1))
+  const from = inOrder.length > DELISTED_AT_ONCE ? queue.clock % inOrder.length : 0
+  for (const [id] of inOrder.slice(from, from + DELISTED_AT_ONCE)) {
     const [tenant = '', name = ''] = id.split(':')
     if (!queue.action(tenant, name)) queue.listed.delete(id)
   }
@@ -195,7 +197,7 @@ function endEarly(queue: QueueState, action: Action, state: 'FAILED' | 'CANCELED
   }
   queue.count('canceled', pending.length)
   dropLane(queue, action)
-  if (action.state === 'AGGREGATING') dropDuty(queue, `aggregate:${action.tenant}:${action.name}`)
+  for (const kind of ['aggregate', 'seal']) dropDuty(queue, `${kind}:${action.tenant}:${action.name}`)
   transition(queue, action, state)
 }
 

@@ -80,7 +80,7 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
     fence: String(claim.fence),
     freshMs: freshMs(claim.fresh),
     jobs: claim.jobs.flatMap((job) => [job.key, claimedTextOf(job)]),
-    hasDuties: [...queue.duties.values()].some((due) => due <= now),
+    hasDuties: [...before.duties, ...queue.duties.values()].some((due) => due <= now),
     kept: keptOf(queue, claim),
   }
 }
