@@ -33,7 +33,6 @@ const LEASE_MS = 5_000
 const GRACE_MS = 10_000
 /** Within this a run can be resumed, and a finished one is known to be finished. */
 const KEEP_MS = 30 * day
-const LOCAL_JITTER_MS = 20
 
 /** How it stands when `performCalls` comes back: ended, or interrupted. */
 export interface RunEnd {
@@ -93,14 +92,14 @@ function openQueue(sluice: Sluice, file: CallsFile, { rate, timeoutMs, maxRetrie
 }
 
 /**
- * A run shares its machine with whatever else its user does. Twice the usual burst costs 1 % of the rate, and a process that
- * stands still for a moment (20 ms at a limit per second) loses no permit by it. The way to this machine itself varies less
- * than one through a network, so less is kept back for it.
+ * A run shares its machine with whatever else its user does. Permits that a process did not fetch while it stood still are
+ * lost beyond a burst, so this has a larger one than usual: 20 ms of a limit per second for 1 % of the rate. The way to this
+ * machine itself varies less than one through a network; what is kept back for that way is given to a larger burst instead.
  */
 function bucketOf(rate: string, { isLocal }: CallsFile): BucketDefinition {
   const { count: limit, window } = parseLimit('rate', rate) as LimitRule & { kind: 'bucket' }
-  const burst = Math.ceil(limit / 50)
-  return { kind: 'bucket', limit, windowMs: window / 1_000, burst, ...(isLocal ? { jitterMs: LOCAL_JITTER_MS } : {}) }
+  const chosen = isLocal ? { burst: Math.ceil(limit * 0.03), jitterMs: 30 } : { burst: Math.ceil(limit * 0.02) }
+  return { kind: 'bucket', limit, windowMs: window / 1_000, ...chosen }
 }
 
 /** The last action of the file: `1`, or `2` when it was asked for once more, and so on. */
