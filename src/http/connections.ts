@@ -8,6 +8,7 @@ import type { Socket } from 'node:net'
 export class Connections {
   readonly #open = new Set<Socket>()
   readonly #busy = new Set<Socket>()
+  #isClosing = false
 
   constructor(server: Server) {
     server.on('connection', (socket: Socket) => {
@@ -16,7 +17,11 @@ export class Connections {
     })
     server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
       this.#busy.add(socket)
-      response.once('close', () => this.#busy.delete(socket))
+      response.once('close', () => {
+        this.#busy.delete(socket)
+        // Kept alive, it would wait for a request that is not served any more.
+        if (this.#isClosing) socket.destroySoon()
+      })
     })
   }
 
@@ -24,8 +29,9 @@ export class Connections {
     return this.#open.size
   }
 
-  /** Closes those on which nothing is under way. */
-  closeUnused(): void {
+  /** Closes those on which nothing is under way, and the others when that is over. */
+  close(): void {
+    this.#isClosing = true
     for (const socket of this.#open) if (!this.#busy.has(socket)) socket.destroy()
   }
 }

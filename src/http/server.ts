@@ -187,7 +187,7 @@ function addClosing(app: App, context: Context, cut: AbortController): void {
   app.addHook('preClose', async () => {
     isClosing = true
     context.streams.close()
-    context.connections.closeUnused()
+    context.connections.close()
     const { closeGraceMs } = context.settings
     grace = setTimeout(() => {
       cut.abort(new Problem('unavailable', 'The server is closing.', { retryAfterSeconds: 2 }))
