@@ -44,14 +44,14 @@ export interface ActionLetter {
   readonly record: JobRecord
 }
 
-/** Jobs of the action that are dead letters now. */
-export async function* lettersOf(source: Source): AsyncGenerator<ActionLetter> {
+/** Jobs of the action that are dead letters now, some at once. */
+export async function* lettersOf(source: Source): AsyncGenerator<ActionLetter[]> {
   for await (const jobKeys of pagesOf(source, 'letters')) {
     const texts = (await source.redis.callWith('HMGET', [source.keys.deadJobs, ...jobKeys])) as (string | null)[]
-    for (const [at, text] of texts.entries()) {
-      if (text === null) continue
-      yield { jobKey: jobKeys[at] as string, record: decodeRecord(text.slice(text.indexOf('\n') + 1)) }
-    }
+    yield jobKeys.flatMap((jobKey, at) => {
+      const text = texts[at] ?? null
+      return text === null ? [] : { jobKey, record: decodeRecord(text.slice(text.indexOf('\n') + 1)) }
+    })
   }
 }
 

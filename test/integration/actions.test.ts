@@ -117,6 +117,15 @@ describe('an action', () => {
     expect((await action.view())?.counts.total).toBe(1)
   })
 
+  it('refuses jobs once it is cancelled, also if it never was sealed', async () => {
+    const queue = engine.queue()
+    const input = { tenant: 'a', action: 'x', type: 'T' }
+    const action = await queue.submit({ ...input, seal: false, jobs: payloads(1) })
+    await action.cancel()
+
+    await expect(queue.submit({ ...input, jobs: payloads(1) })).rejects.toMatchObject({ code: 'SLUICE_ACTION_CLOSED' })
+  })
+
   it('is another one for another tenant', async () => {
     const queue = engine.queue()
 
@@ -524,6 +533,26 @@ describe('what failed', () => {
     expect((await retried.finished()).counts).toEqual(total(5, { succeeded: 5 }))
     expect((await action.view())?.counts).toEqual(total(10, { succeeded: 5, failed: 5 }))
     expect((await queue.deadLetters.list()).total).toBe(0)
+  })
+
+  it('while its action still runs leaves no other job behind', async () => {
+    const queue = engine.queue({ maxRetries: 0 })
+    let isBroken = true
+    queue.process('T', () => {
+      if (isBroken) throw new Error('broken')
+    })
+    const action = await queue.submit({ tenant: 'a', action: 'x', type: 'T', seal: false, jobs: payloads(1_200) })
+    await until(async () => (await action.view())?.counts.failed === 1_200)
+
+    const [retried] = await Promise.all([action.retryFailed(), action.submit(payloads(300))])
+    await until(async () => (await action.view())?.counts.failed === 1_500)
+    isBroken = false
+    const again = await action.retryFailed()
+
+    const counts = [(await retried.finished()).counts.total, (await again.finished()).counts.total]
+    expect(counts[0]).toBeGreaterThanOrEqual(1_200)
+    expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBe(1_500)
+    await action.seal()
   })
 })
 

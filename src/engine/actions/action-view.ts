@@ -1,5 +1,6 @@
 import { percentiles } from '../../store/durations.ts'
 import { fromToken, type Level } from '../../store/names.ts'
+import type { JobErrorRecord } from '../../store/record.ts'
 import type { ActionState } from '../../store/scripts/open-action.ts'
 import type { ActionCounts, FoundAction } from '../../store/scripts/read-actions.ts'
 import { type CongestionLevel, congestionLevel } from '../congestion.ts'
@@ -139,7 +140,7 @@ export function toSummary(queue: string, found: FoundAction): ActionSummary {
     firstStartAt: momentOf(found.startedAt),
     lastEndAt: momentOf(found.lastEndAt),
     aggregate: found.aggregate === '' ? undefined : JSON.parse(found.aggregate),
-    aggregateError: found.error === '' ? undefined : found.error,
+    aggregateError: found.error === '' ? undefined : (JSON.parse(found.error) as JobErrorRecord).message,
   }
 }
 

@@ -1,6 +1,6 @@
 import { checkOptions, integer, oneOf, optional } from '../../assert.ts'
 import { UnknownActionError, WaitedTooLongError } from '../../errors.ts'
-import { lettersOf, resultsByFinish, resultsByJob } from '../../store/action-results.ts'
+import { type ActionLetter, lettersOf, resultsByFinish, resultsByJob } from '../../store/action-results.ts'
 import type { QueueKeys } from '../../store/keys.ts'
 import { toToken } from '../../store/names.ts'
 import type { JobErrorRecord } from '../../store/record.ts'
@@ -181,18 +181,21 @@ export class Action {
   async retryFailed(): Promise<Action> {
     const found = await this.#known()
     const source = { redis: this.#host.redis, keys: this.#host.keys, ...this.#tokens }
-    const next = await this.#nextRetry()
     const retried = await this.#host.submit({
       tenant: this.tenant,
-      action: next,
+      action: await this.#nextRetry(),
       level: found.level,
+      ordered: found.lane.startsWith('!'),
       keepResults: found.keepResults,
       ...(found.type === '' ? {} : { type: found.type }),
       seal: false,
-      jobs: jobsOf(lettersOf(source)),
+      jobs: [],
     })
-    for await (const { jobKey } of lettersOf(source)) {
-      await takeDeadLetter(this.#host.requests, { jobKey, retries: false })
+    for await (const letters of lettersOf(source)) {
+      await retried.submit(letters.map(toJob))
+      // No other than those that were submitted: jobs may die meanwhile.
+      const { requests } = this.#host
+      await Promise.all(letters.map(({ jobKey }) => takeDeadLetter(requests, { jobKey, retries: false })))
     }
     await retried.seal()
     return retried
@@ -252,12 +255,10 @@ export class Action {
   }
 }
 
-async function* jobsOf(letters: ReturnType<typeof lettersOf>): AsyncGenerator<ActionJobInput> {
-  for await (const { jobKey, record } of letters) {
-    const { type, givenId, options, payload } = record
-    // Its number, so that a repeated retry knows it again.
-    yield { type, id: givenId ?? `#${jobKey.split(':')[2]}`, payload: JSON.parse(payload), ...options }
-  }
+function toJob({ jobKey, record }: ActionLetter): ActionJobInput {
+  const { type, givenId, options, payload } = record
+  // Its number, so that a repeated retry knows it again.
+  return { type, id: givenId ?? `#${jobKey.split(':')[2]}`, payload: JSON.parse(payload), ...options }
 }
 
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {

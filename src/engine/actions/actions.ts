@@ -38,6 +38,9 @@ interface Parts {
   submitter(options: { whenFull?: 'wait' | 'error' | undefined }): Submitter
 }
 
+// Each takes the script about 40 µs.
+const READ_AT_ONCE = 100
+
 /** The bulk actions of one queue: made, added to, found, aggregated. */
 export class Actions implements ActionHost {
   readonly queue: string
@@ -75,7 +78,7 @@ export class Actions implements ActionHost {
     const tokens = { tenant: toToken(checked.tenant), name: toToken(checked.name) }
     const webhook = checked.webhook ? JSON.stringify(checked.webhook) : ''
     const opened = await openAction(this.requests, { ...tokens, rules: checked.rules, webhook })
-    if (opened.isSealed) {
+    if (opened.isSealed || hasEnded(opened.state)) {
       // Whoever goes on with an action finds that it was all there.
       if (checked.from === 'accepted') return new Action(this, checked.tenant, checked.name)
       throw new ActionClosedError({ action: idOf(this.queue, tokens) })
@@ -128,11 +131,11 @@ export class Actions implements ActionHost {
       before: cursor,
       count: limit,
     })
-    if (names.length === 0) return { actions: [], cursor: undefined }
-    const found = await readActions(
-      this.requests,
-      names.map(({ name }) => name),
-    )
+    const found: (FoundAction | undefined)[] = []
+    for (let from = 0; from < names.length; from += READ_AT_ONCE) {
+      const some = names.slice(from, from + READ_AT_ONCE).map(({ name }) => name)
+      found.push(...(await readActions(this.requests, some)))
+    }
     return {
       actions: found.filter((action) => action !== undefined).map((action) => toView(this.queue, action)),
       cursor: names.length < limit ? undefined : names.at(-1)?.madeUs,

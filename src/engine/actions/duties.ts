@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { readWebhook } from '../../store/action-list.ts'
 import { fromToken } from '../../store/names.ts'
@@ -180,8 +181,7 @@ export class Duties {
     if (!found || !text) return { outcome: 'done' }
     if (!this.#tellWebhook) return { outcome: 'renewed', afterMs: PASS_ON_MS }
     const summary = toSummary(this.#queue, found)
-    // The same id whenever it is told, so that whoever hears it twice can tell.
-    await this.#tellWebhook(JSON.parse(text) as Webhook, `${summary.id}:${found.createdAt}`, summary)
+    await this.#tellWebhook(JSON.parse(text) as Webhook, messageId(summary.id, found.createdAt), summary)
     return { outcome: 'done' }
   }
 
@@ -199,4 +199,9 @@ export class Duties {
   #warn(event: string, message: string, error: unknown): void {
     this.#log({ level: 'warn', event, message: `Queue "${this.#queue}": ${message}`, error })
   }
+}
+
+/** The same whenever it is told, so that whoever hears it twice can tell; names may hold what no header can. */
+function messageId(action: string, createdAt: number): string {
+  return `msg_${hash('sha256', `${action}:${createdAt}`, 'hex').slice(0, 32)}`
 }
