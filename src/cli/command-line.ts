@@ -1,14 +1,15 @@
-import { CommanderError } from 'commander'
+import { type Command, CommanderError } from 'commander'
 import { CliError, problemOf, toCliError } from './cli-error.ts'
 import { exitCodes } from './exit-codes.ts'
 import { createProgram } from './program.ts'
 
 /** Runs one command and sets the exit code of the process; whatever goes wrong is said in one line. */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
+  const program = createProgram()
   try {
-    await createProgram().parseAsync(args, { from: 'user' })
+    await program.parseAsync(args, { from: 'user' })
   } catch (error) {
-    const told = error instanceof CommanderError ? usageError(error, args) : toCliError(error)
+    const told = error instanceof CommanderError ? usageError(error, program, args) : toCliError(error)
     if (told === undefined) return
     process.exitCode = exitCodes[told.exit].code
     // Options are not known when the parser itself has refused them.
@@ -20,19 +21,27 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
 }
 
 /** What the parser says, on one line with where to look; undefined when it was only asked for help. */
-function usageError(error: CommanderError, args: readonly string[]): CliError | undefined {
+function usageError(error: CommanderError, program: Command, args: readonly string[]): CliError | undefined {
   if (error.exitCode === 0) return undefined
-  const words = args.filter((word) => !word.startsWith('-'))
-  const command = words.slice(0, error.code === 'commander.unknownCommand' ? -1 : 1)[0]
-  const help = ['sluice', ...(command === undefined ? [] : [command]), '--help'].join(' ')
   // Help that was shown because a subcommand is missing has said it all.
-  if (error.code === 'commander.help') {
-    return new CliError('usage', `say what to do, one of the commands above`)
-  }
+  if (error.code === 'commander.help') return new CliError('usage', 'say what to do, one of the commands above')
   const message = error.message
     .replace(/^error: /, '')
     .replace(/\n\(Did you mean (.*)\?\)$/s, (_, guess: string) => `; did you mean ${guess.replaceAll('\n', ' ')}?`)
-  return new CliError('usage', `${message} (see ${help})`, { cause: error })
+  return new CliError('usage', `${message} (see ${calledCommand(program, args)} --help)`, { cause: error })
+}
+
+/** As far as the words name commands: `sluice actions get`. */
+function calledCommand(program: Command, args: readonly string[]): string {
+  let command = program
+  const path = [program.name()]
+  for (const word of args) {
+    const next = command.commands.find((each) => each.name() === word)
+    if (next === undefined) break
+    command = next
+    path.push(word)
+  }
+  return path.join(' ')
 }
 
 function stackOf(error: CliError): string {

@@ -35,9 +35,9 @@ describe.each(commands)('$path', ({ path, command }) => {
 
     const expected = command.options
       .filter(({ long }) => !common.includes(long ?? ''))
-      .map(({ flags, description, defaultValue, negate }) => [
+      .map(({ flags, description, defaultValue, negate, argChoices }) => [
         flags,
-        description,
+        argChoices ? `${description}: ${argChoices.join(', ')}` : description,
         defaultValue === undefined || negate ? '' : String(defaultValue),
       ])
     expect(listed.map(({ cells }) => [codeIn(cells[0]), cells[1], codeIn(cells[2])])).toEqual(expected)

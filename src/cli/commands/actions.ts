@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { ActionSummary, ActionView } from '../../index.ts'
 import { type Invocation, newCommand, onCall } from '../command.ts'
 import { sayDuration } from '../duration.ts'
@@ -192,7 +192,9 @@ function results(): Command {
   const command = newCommand('results <id>', {
     summary: 'the results of its jobs as JSON lines on standard output, if they were kept',
     examples: ['sluice actions results promotions:acme:summer-sale > results.ndjson'],
-  }).option('--order <order>', 'job: as submitted; finish: as they ended', 'job')
+  }).addOption(
+    new Option('--order <order>', 'as submitted, or as they ended').choices(['job', 'finish']).default('job'),
+  )
   return onCall<ResultsOptions>(withServer(command), copyResults)
 }
 

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { DeadLetter, JobView } from '../../index.ts'
 import { CliError } from '../cli-error.ts'
 import { newCommand, onCall } from '../command.ts'
@@ -23,6 +23,8 @@ interface ListOptions extends QueueServerOptions {
   readonly type?: string
 }
 
+const reasons = ['failed', 'discarded', 'throttled', 'stalled', 'unknown-type']
+
 function list(): Command {
   const command = newCommand('ls', {
     summary: 'the dead letters of a queue, newest first',
@@ -31,7 +33,7 @@ function list(): Command {
     .option('--limit <letters>', 'at most so many', wholeNumber({ min: 1, max: 500 }), 50)
     .option('--cursor <cursor>', 'go on where an earlier list ended')
     .option('-t, --tenant <name>', 'only those of this tenant')
-    .option('--reason <reason>', 'only those that are failed, discarded, throttled, stalled or unknown-type')
+    .addOption(new Option('--reason <reason>', 'only those that died of this').choices(reasons))
     .option('--type <type>', 'only jobs of this type')
   return onCall<ListOptions>(withQueue(command), async ({ output, options }) => {
     const { queue, limit, cursor, tenant, reason, type } = options

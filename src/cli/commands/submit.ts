@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { ActionView } from '../../index.ts'
+import { levels } from '../../store/names.ts'
 import type { ApiClient } from '../api-client.ts'
 import { CliError } from '../cli-error.ts'
 import { type Invocation, newCommand, onCall } from '../command.ts'
@@ -49,7 +50,7 @@ export function submitCommand(): Command {
   })
     .requiredOption('-t, --tenant <name>', 'whom it is for')
     .option('--type <type>', 'of jobs that name none', 'http.request')
-    .option('--level <level>', 'high, normal or low')
+    .addOption(new Option('--level <level>', 'before or behind others').choices(levels))
     .option('--action <name>', 'its name; one is made up unless given', headerText)
     .option('--keep-results', 'keep what the jobs return, for "sluice actions results"')
     .option('--fail-fast', 'the first job that fails ends the action')

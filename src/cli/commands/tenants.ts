@@ -1,5 +1,6 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { TenantView } from '../../index.ts'
+import { levels } from '../../store/names.ts'
 import { newCommand, onCall } from '../command.ts'
 import { decimal, rate, wholeNumber } from '../option-values.ts'
 import { type Output, table } from '../output.ts'
@@ -99,7 +100,12 @@ function set(): Command {
       decimal({ min: 0.01, max: 1_000 }),
     )
     .option('--base-priority <ms>', 'a head start (negative) or handicap in ms')
-    .option('--level <level>', 'where its jobs stand, whatever their level: high, normal or low; none takes it off')
+    .addOption(
+      new Option('--level <level>', 'where its jobs stand, whatever their level; none takes it off').choices([
+        ...levels,
+        'none',
+      ]),
+    )
     .option('--rate <rate>', 'its own limit instead of that of every tenant: 50/s', rate)
   return change<SetOptions>(command, ({ weight, basePriority, level, rate: limit }) => ({
     ...(weight === undefined ? {} : { weight }),
