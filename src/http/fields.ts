@@ -80,6 +80,15 @@ export function cursorParam(isCursor: (cursor: string) => boolean) {
     .meta({ description: 'Where the page begins: `cursor` of the page before it.' })
 }
 
+/** Headers that mean something to a route; of the others nothing is said. */
+export function headers(known: Readonly<Record<string, string>>) {
+  const fields = Object.entries(known).map(([name, description]) => [
+    name,
+    z.string().max(2_000).optional().meta({ description }),
+  ])
+  return z.looseObject(Object.fromEntries(fields) as Record<string, z.ZodOptional<z.ZodString>>)
+}
+
 export const nextCursor = z
   .string()
   .optional()

@@ -20,7 +20,7 @@ export interface JsonSchema {
 
 export interface Parameter {
   name: string
-  in: 'path' | 'query'
+  in: 'path' | 'query' | 'header'
   required?: boolean
   description?: string
   example?: unknown

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Action } from '../../engine/actions/action.ts'
 import { actionOf, viewOf } from '../action-views.ts'
 import type { App, Context } from '../context.ts'
-import { actionIdParam } from '../fields.ts'
+import { actionIdParam, headers } from '../fields.ts'
 import { textStream } from '../ndjson.ts'
 import { Problem } from '../problem.ts'
 import { readers } from '../roles.ts'
@@ -35,6 +35,9 @@ export function addActionStreamRoutes(app: App, context: Context): void {
       description: 'At most ten `progress` events a second, then one `end` with the action. Coming again continues.',
       params,
       querystring: z.strictObject({}),
+      headers: headers({
+        'last-event-id': 'Sent by browsers that come again; after `end` there is nothing more (204).',
+      }),
       response: {
         200: {
           description: 'Events `progress` and `end`.',

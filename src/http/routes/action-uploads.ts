@@ -10,7 +10,7 @@ import { actionOf, actionView, exampleAction, placeOf, viewOf } from '../action-
 import { isNdjson, NDJSON_TYPE } from '../body.ts'
 import { type App, type Context, queueOf, submittingTenant } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
-import { actionIdParam, actionName, flagParam, jobType, level, queueParam, tenantName } from '../fields.ts'
+import { actionIdParam, actionName, flagParam, headers, jobType, level, queueParam, tenantName } from '../fields.ts'
 import { answerOnce, digestOf, idempotencyKeyOf, send } from '../idempotency.ts'
 import { checkFirst, JobCheck } from '../job-check.ts'
 import { NdjsonReader } from '../ndjson.ts'
@@ -195,6 +195,10 @@ export function addActionUploadRoutes(app: App, context: Context): void {
         'With an Idempotency-Key a repeated request does nothing twice. With NDJSON the key is the name of the action, and a repeat goes on after the lines that were accepted.',
       params: z.strictObject({ queue: queueParam }),
       querystring: actionQuery,
+      headers: headers({
+        'idempotency-key': 'Makes a repeat harmless; with NDJSON the name of the action.',
+        'sluice-webhook-secret': 'With NDJSON: the secret that goes with webhookUrl.',
+      }),
       body: { content: { 'application/json': { schema: actionBody }, [NDJSON_TYPE]: { schema: ndjsonBody } } },
       response: { 202: submitted },
     },

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Queue } from '../../engine/queue.ts'
 import { type App, type Context, mayTouch, queueOf } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
-import { queueParam } from '../fields.ts'
+import { headers, queueParam } from '../fields.ts'
 import { invalidField } from '../problem.ts'
 import { readers } from '../roles.ts'
 import type { SseMessage } from '../sse.ts'
@@ -39,6 +39,7 @@ export function addEventRoutes(app: App, context: Context): void {
           .optional()
           .meta({ description: 'Id of the last event that is known; 0 for all that are kept.' }),
       }),
+      headers: headers({ 'last-event-id': 'Id of the last event that is known; before `from`.' }),
       response: {
         200: {
           description: 'Events named by their type.',
