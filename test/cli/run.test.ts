@@ -36,6 +36,15 @@ function callsTo(count: number): object[] {
   }))
 }
 
+/** For how long, since the machine started, something that could run had to wait for a processor; 0 where that is unknown. */
+function secondsWaitedForProcessor(): number {
+  try {
+    return Number(/^some .*total=(\d+)$/m.exec(readFileSync('/proc/pressure/cpu', 'utf8'))?.[1] ?? 0) / 1e6
+  } catch {
+    return 0
+  }
+}
+
 function linesOf(path: string): Record<string, unknown>[] {
   return readFileSync(path, 'utf8')
     .trim()
@@ -44,13 +53,13 @@ function linesOf(path: string): Record<string, unknown>[] {
 }
 
 describe('sluice run', () => {
-  // Once more when the machine did something else meanwhile: that is what it measures otherwise.
-  it('performs 5,000 calls at 500/s in 10.0 to 11.2 s, and none is refused', { retry: 2 }, async () => {
-    await upstream.forget()
+  it('performs 5,000 calls at 500/s in 10.0 to 11.2 s, and none is refused', async () => {
     const folder = folderWith(callsTo(5_000))
+    const waitedBefore = secondsWaitedForProcessor()
 
     const end = await sluice(['run', 'calls.ndjson', '--rate', '500/s', '--concurrency', '50', '--json'], {
       cwd: folder,
+      goesFirst: true,
     })
 
     const calls = await upstream.calls()
@@ -59,7 +68,8 @@ describe('sluice run', () => {
     expect(JSON.parse(end.stdout)).toMatchObject({ state: 'COMPLETED', calls: 5_000, succeeded: 5_000, failed: 0 })
     expect(await upstream.report()).toMatchObject({ calls: 5_000, violations: 0 })
     expect(seconds).toBeGreaterThan(10)
-    expect(seconds).toBeLessThan(11.2)
+    // What others took of the machine is not the run's: on a quiet one this is a few tenths of a second.
+    expect(seconds).toBeLessThan(11.2 + secondsWaitedForProcessor() - waitedBefore)
   })
 
   it('goes on after Ctrl-C with what was left, and performs nothing twice', async () => {
