@@ -5,6 +5,9 @@ import type { Redis } from './redis.ts'
 
 // One page of a result or letter list: bounded, so that neither Redis nor the reader holds much at once.
 const PAGE = 500
+// Results are read as many at once as will probably have so many bytes; the first few tell how large they are.
+const PAGE_BYTES = 1_000_000
+const FIRST_RESULTS = 16
 
 interface Source {
   readonly redis: Redis
@@ -56,10 +59,16 @@ export async function* lettersOf(source: Source): AsyncGenerator<ActionLetter[]>
 }
 
 async function* linesOf(source: Source, sequences: readonly string[]): AsyncGenerator<string> {
-  if (sequences.length === 0) return
   const { results } = actionKeys(source.keys, source.tenant, source.name)
-  const lines = (await source.redis.callWith('HMGET', [results, ...sequences])) as (string | null)[]
-  for (const line of lines) if (line !== null) yield line
+  let count = FIRST_RESULTS
+  for (let from = 0, to = 0; from < sequences.length; from = to) {
+    to = from + count
+    const lines = (await source.redis.callWith('HMGET', [results, ...sequences.slice(from, to)])) as (string | null)[]
+    const found = lines.filter((line) => line !== null)
+    yield* found
+    const largest = found.reduce((most, line) => Math.max(most, line.length), 0)
+    count = Math.max(1, Math.min(PAGE, Math.floor(PAGE_BYTES / Math.max(1, largest))))
+  }
 }
 
 async function* pagesOf(source: Source, list: 'finished' | 'letters'): AsyncGenerator<string[]> {

@@ -159,6 +159,8 @@ describe('an action', () => {
     await expect(submit({ jobs: [{ payload: 1, tenant: 'b' }] })).rejects.toThrow('tenant')
     await expect(submit({ jobs: [{ payload: 1, lane: 'x' }] })).rejects.toThrow('lane')
     await expect(submit({ sale: 1 })).rejects.toThrow('sale')
+    await expect(submit({ action: 'none', jobs: 5 })).rejects.toThrow('jobs must be an iterable')
+    expect(await queue.action('none', { tenant: 'a' }).view()).toBeUndefined()
     await expect(queue.action('none', { tenant: 'a' }).seal()).rejects.toMatchObject({ code: 'SLUICE_UNKNOWN_ACTION' })
     expect(await queue.action('none', { tenant: 'a' }).view()).toBeUndefined()
     expect((await queue.counts()).submitted).toBe(0)

@@ -60,6 +60,14 @@ const name: Rule<string | undefined> = (value, path, report) => {
   return value as string
 }
 
+/** Before anything is stored: an action that nobody can fill would stay open. */
+const iterable: Rule<ActionInput['jobs']> = (value, path, report) => {
+  const isIterable =
+    typeof value === 'object' && value !== null && (Symbol.iterator in value || Symbol.asyncIterator in value)
+  if (!isIterable) report(path, 'must be an iterable or async iterable')
+  return value as ActionInput['jobs']
+}
+
 const webhookRule: Rule<Webhook | undefined> = (value, path, report) => {
   if (value === undefined) return undefined
   const { url, secret } = (value ?? {}) as Partial<Webhook>
@@ -79,6 +87,7 @@ function isSecret(secret: string): boolean {
 }
 
 const rules = {
+  jobs: iterable,
   tenant: name,
   action: name,
   type: name,
@@ -107,7 +116,7 @@ export interface CheckedAction {
 
 /** @param generatedName - Of an action to which nobody gave one. */
 export function checkActionInput(input: ActionInput, generatedName: () => string): CheckedAction {
-  const { jobs, delayMs, runAt, maxRetries, timeoutMs, ...options } = input
+  const { delayMs, runAt, maxRetries, timeoutMs, ...options } = input
   const checked = checkOptions('submit', options, rules)
   if (checked.tenant === undefined) throw new InvalidOptionsError('submit', [{ path: 'tenant', problem: 'is missing' }])
   const { tenant, action = generatedName(), level, ordered, type } = checked
@@ -126,7 +135,7 @@ export function checkActionInput(input: ActionInput, generatedName: () => string
     webhook: checked.webhook,
     seals: checked.seal,
     from: checked.from,
-    jobs,
+    jobs: checked.jobs,
     defaults: defined({ type, delayMs, runAt, maxRetries, timeoutMs }),
   }
 }
