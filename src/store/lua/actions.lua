@@ -434,7 +434,8 @@ function actions.described(q, tenant, name, with_statistics)
     numbers[#numbers + 1] = field
     numbers[#numbers + 1] = string.format("%.0f", action[field])
   end
-  local kept = redis.call("HMGET", action.key, "aggregate", "error")
+  -- An aggregate may be large: only whoever wants to know what became of the action reads it.
+  local kept = with_statistics and redis.call("HMGET", action.key, "aggregate", "error") or {}
   return {
     tenant .. ":" .. name, action.state, numbers, cjson.encode(action.rules), kept[1] or "", kept[2] or "",
     with_statistics and redis.call("HGETALL", stats_key(q, action)) or {},

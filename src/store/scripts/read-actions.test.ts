@@ -77,6 +77,14 @@ it('says what the jobs took and how they failed when it is asked for', async () 
   )
 })
 
+it('has the aggregate, which may be large, only when it is asked for', async () => {
+  await store.openAction('mail')
+  await store.client.hset('test:{q}:q:action:a:mail', 'aggregate', '{"sum":1}')
+
+  expect(await read(['a:mail'])).toMatchObject([{ aggregate: '' }])
+  expect(await read(['a:mail'], true)).toMatchObject([{ aggregate: '{"sum":1}' }])
+})
+
 it('has the rate of the last five to ten seconds', async () => {
   await store.openAction('mail')
   await store.submit('a', 40, { lane: '@mail' })

@@ -28,9 +28,9 @@ export interface FoundAction {
   readonly throttles: number
   /** Jobs that ended per second, over the last five to ten seconds. */
   readonly perSecond: number
-  /** JSON of its custom aggregate; '' without one. */
+  /** JSON of its custom aggregate; '' without one, or where statistics were not asked for. */
   readonly aggregate: string
-  /** Why there is no aggregate; '' otherwise. */
+  /** Why there is no aggregate; '' otherwise, or where statistics were not asked for. */
   readonly error: string
   readonly statistics: ReadonlyMap<string, string>
 }
