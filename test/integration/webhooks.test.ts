@@ -12,9 +12,11 @@ const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`
 /** Refuses the first request and keeps all of them. */
 async function receiver() {
   const requests: { headers: IncomingHttpHeaders; body: string }[] = []
-  const server = createServer(async (request, response) => {
-    requests.push({ headers: request.headers, body: await text(request) })
-    response.writeHead(requests.length === 1 ? 503 : 204).end()
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      requests.push({ headers: request.headers, body })
+      response.writeHead(requests.length === 1 ? 503 : 204).end()
+    })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
