@@ -9,6 +9,7 @@ export async function postLines(
   url: string,
   lines: AsyncIterable<string> | Iterable<string>,
   headers: Record<string, string> = {},
+  signal?: AbortSignal,
 ): Promise<Response> {
   const encoder = new TextEncoder()
   async function* bytes() {
@@ -26,6 +27,7 @@ export async function postLines(
     headers: { 'content-type': 'application/x-ndjson', ...headers },
     body: ReadableStream.from(bytes()) as never,
     duplex: 'half',
+    ...(signal ? { signal } : {}),
   } as RequestInit)
 }
 
