@@ -10,17 +10,19 @@ const fileNames = ['sluice.config.ts', 'sluice.config.mjs', 'sluice.config.js']
 
 const asGiven: Rule<unknown> = (value) => value
 
-const configRules = {
+const configRules: Record<keyof SluiceConfig, Rule<unknown>> = {
   // Those of the library and the server are checked by them, where they are used.
-  redis: asGiven as Rule<SluiceConfig['redis']>,
-  commandTimeoutMs: asGiven as Rule<number | undefined>,
-  allowEviction: asGiven as Rule<boolean | undefined>,
-  connectionName: asGiven as Rule<string | undefined>,
-  dataDir: asGiven as Rule<string | undefined>,
-  prefix: asGiven as Rule<string | undefined>,
+  redis: asGiven,
+  commandTimeoutMs: asGiven,
+  allowEviction: asGiven,
+  connectionName: asGiven,
+  dataDir: asGiven,
+  prefix: asGiven,
+  log: asGiven,
+  webhooks: asGiven,
   host: optional(text()),
   port: optional(integer({ min: 0, max: 65_535 })),
-  keys: asGiven as Rule<SluiceConfig['keys']>,
+  keys: asGiven,
   queues: record((value, path, report) => {
     if (typeof value !== 'object' || value === null) report(path, 'must be an object of options')
     return value as ServedQueue

@@ -2,7 +2,7 @@ import type { HttpRequestOptions } from '../bulk/http-request/options.ts'
 import type { Handler } from '../engine/job-run.ts'
 import type { QueueOptions } from '../engine/queue-options.ts'
 import type { ApiKey } from '../http/api-keys.ts'
-import type { RedisOptions } from '../store/redis-options.ts'
+import type { SluiceOptions } from '../sluice.ts'
 
 /** A queue as `sluice serve` and `sluice worker` have it. */
 export interface ServedQueue extends QueueOptions {
@@ -15,9 +15,7 @@ export interface ServedQueue extends QueueOptions {
 }
 
 /** What `sluice.config.ts` exports. Everything has a default: without a file there is an embedded store. */
-export interface SluiceConfig extends Partial<RedisOptions> {
-  /** Starts every key in Redis. @default 'sluice' */
-  prefix?: string
+export interface SluiceConfig extends Partial<SluiceOptions> {
   /** Where the server listens. Anything but loopback needs keys. @default '127.0.0.1' */
   host?: string
   /** @default 7717 */

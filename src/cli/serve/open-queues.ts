@@ -5,16 +5,9 @@ import type { ServedQueue, SluiceConfig } from '../define-config.ts'
 const DEFAULT_CONCURRENCY = 20
 
 /** Connects as the config says; nothing is served yet. */
-export function openSluice({ redis = 'embedded', dataDir, prefix, ...config }: SluiceConfig): Sluice {
-  const { commandTimeoutMs, allowEviction, connectionName } = config
-  return new Sluice({
-    redis,
-    ...(dataDir === undefined ? {} : { dataDir }),
-    ...(prefix === undefined ? {} : { prefix }),
-    ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }),
-    ...(allowEviction === undefined ? {} : { allowEviction }),
-    ...(connectionName === undefined ? {} : { connectionName }),
-  })
+export function openSluice(config: SluiceConfig): Sluice {
+  const { host: _host, port: _port, keys: _keys, queues: _queues, ...options } = config
+  return new Sluice({ redis: 'embedded', ...options })
 }
 
 export function openQueues(sluice: Sluice, served: Readonly<Record<string, ServedQueue>>): Record<string, Queue> {
