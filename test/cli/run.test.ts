@@ -169,6 +169,33 @@ describe('sluice run', () => {
     expect(end.stderr.trim().split('\n')).toHaveLength(1)
   })
 
+  it('writes results to standard output for -, and performs an empty file', async () => {
+    const folder = folderWith(callsTo(2))
+    writeFileSync(join(folder, 'empty.ndjson'), '')
+
+    const piped = await sluice(['run', 'calls.ndjson', '--rate', '100/s', '--out', '-'], { cwd: folder })
+    const empty = await sluice(['run', 'empty.ndjson', '--rate', '100/s', '--json'], { cwd: folder })
+
+    expect([piped.code, empty.code]).toEqual([0, 0])
+    expect(
+      piped.stdout
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { id: string }).id),
+    ).toEqual(['1', '2'])
+    expect(piped.stderr).toContain('2 of 2 calls succeeded')
+    expect(JSON.parse(empty.stdout)).toMatchObject({ state: 'COMPLETED', calls: 0, failed: 0 })
+  })
+
+  it('refuses a place for the results that is none before the first call', async () => {
+    const folder = folderWith(callsTo(2))
+
+    const end = await sluice(['run', 'calls.ndjson', '--rate', '1/s', '--out', 'no/where.ndjson'], { cwd: folder })
+
+    expect(end).toMatchObject({ code: 2, stderr: 'sluice: no/where.ndjson: its folder does not exist\n' })
+    expect((await upstream.report()).calls).toBe(0)
+  })
+
   it('refuses a rate that is none, and a file that is not there', async () => {
     const folder = folderWith([])
 

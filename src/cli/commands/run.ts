@@ -8,7 +8,7 @@ import { commaList, duration, rate, wholeNumber } from '../option-values.ts'
 import type { Output } from '../output.ts'
 import { inspectCalls } from '../run/calls-file.ts'
 import { allowedPrivate } from '../run/private-hosts.ts'
-import { writeJsonLines } from '../run/results-file.ts'
+import { assertWritable, writeJsonLines } from '../run/results-file.ts'
 import type { RunEnd } from '../run/run-calls.ts'
 
 interface RunOptions {
@@ -21,6 +21,9 @@ interface RunOptions {
   readonly retries: number
   readonly again?: true
 }
+
+/** As `--out`: standard output. */
+const STDOUT = '-'
 
 export function runCommand(): Command {
   const command = newCommand('run <file>', {
@@ -38,7 +41,7 @@ export function runCommand(): Command {
     .option('--concurrency <calls>', 'calls in flight at once', wholeNumber({ min: 1, max: 10_000 }), 20)
     .option(
       '--out <file>',
-      'where the results go, one a line in the order of the calls (default: beside the file, as .results.ndjson)',
+      'where the results go, in the order of the calls; - for standard output (default: beside the file, as .results.ndjson)',
     )
     .option('--data <folder>', 'the folder of the store (default: .sluice beside the file)')
     .option('--timeout <time>', 'how long a call may take', duration, 20_000)
@@ -51,6 +54,8 @@ export function runCommand(): Command {
 async function run({ output, options, args }: Invocation<RunOptions>): Promise<ExitName> {
   const path = args[0] as string
   const file = await inspectCalls(path)
+  const out = options.out ?? `${path.slice(0, path.length - extname(path).length)}.results.ndjson`
+  if (out !== STDOUT) await assertWritable(out)
   const settings = {
     rate: options.rate,
     concurrency: options.concurrency,
@@ -68,14 +73,19 @@ async function run({ output, options, args }: Invocation<RunOptions>): Promise<E
   try {
     return await performCalls(file, settings, { output, signal: interruption.signal }, async (end) => {
       const exit = interruption.exit ?? exitOf(end)
-      const out = options.out ?? `${path.slice(0, path.length - extname(path).length)}.results.ndjson`
-      if (end.summary !== undefined) await writeJsonLines(out, end.action.results({ order: 'job' }))
+      if (end.summary !== undefined) await writeResults(output, out, end)
       tell({ output, end, exit, out, count: file.count, seconds: (performance.now() - startedAt) / 1_000 })
       return exit
     })
   } finally {
     interruption.ignore()
   }
+}
+
+async function writeResults(output: Output, out: string, { action }: RunEnd): Promise<void> {
+  const results = action.results({ order: 'job' })
+  if (out !== STDOUT) await writeJsonLines(out, results)
+  else for await (const result of results) output.json(result)
 }
 
 function exitOf({ view }: RunEnd): ExitName {
@@ -96,8 +106,9 @@ function tell(run: { output: Output; end: RunEnd; exit: ExitName; out: string; s
   for (const error of summary.errors) output.talk(`${error.count} × ${error.message.split('\n')[0]}`)
   if (doneBefore === count)
     output.talk('They had all been performed before, and were not performed again: see --again.')
-  output.data({ ...data, out }, () => {
-    const words = `${succeeded} of ${count} calls succeeded, ${failed} failed, in ${sayDuration(seconds * 1_000)}`
-    return `${output.style(exit === 'ok' ? 'green' : 'yellow', words)}; results are in ${out}`
-  })
+  const words = `${succeeded} of ${count} calls succeeded, ${failed} failed, in ${sayDuration(seconds * 1_000)}`
+  const colour = exit === 'ok' ? 'green' : 'yellow'
+  // Standard output is taken by the results then.
+  if (out === STDOUT) output.talk(output.style(colour, words, 'talk'))
+  else output.data({ ...data, out }, () => `${output.style(colour, words)}; results are in ${out}`)
 }

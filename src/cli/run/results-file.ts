@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
+import { constants, createWriteStream } from 'node:fs'
+import { access, rename, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { CliError } from '../cli-error.ts'
 
 /** Writes one JSON document a line. A reader sees the whole new file or what was there before. */
@@ -34,7 +35,16 @@ async function writeDraft(draft: string, documents: AsyncIterable<unknown>): Pro
   return count
 }
 
-/** Refused before the first call is made, rather than after the last. */
+/** Asked before the first call is made: after the last it would be too late. */
+export async function assertWritable(path: string): Promise<void> {
+  try {
+    await access(dirname(path), constants.W_OK)
+    if ((await stat(path).catch(() => undefined))?.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
+  } catch (error) {
+    throw writeError(error, path)
+  }
+}
+
 function writeError(error: unknown, path: string): unknown {
   const { code } = error as NodeJS.ErrnoException
   const why = { ENOENT: 'its folder does not exist', EACCES: 'it may not be written', EISDIR: 'it is a folder' }[
