@@ -1,7 +1,7 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { Agent, fetch, type RequestInit, type Response } from 'undici'
 import { CliError } from './cli-error.ts'
-import { exitOfStatus } from './exit-codes.ts'
+import { type ExitName, exitOfStatus } from './exit-codes.ts'
 
 /** Where `sluice serve` listens unless told otherwise. */
 export const defaultUrl = 'http://127.0.0.1:7717'
@@ -146,6 +146,13 @@ async function refusal(response: Response): Promise<CliError> {
   )
   const said = problem.detail ?? problem.title ?? `the server answered ${response.status} ${response.statusText}`
   const all = [said, ...fields.filter((field) => field.trim() !== '' && !said.includes(field))].join('; ')
-  const todo = exit === 'notAllowed' ? ' (give a key that may with --key or SLUICE_KEY)' : ''
+  const todo = hintFor(exit, said)
   return new CliError(exit, all + todo, { details: { ...problem, status: response.status } })
+}
+
+/** What the caller can do about it on a command line. */
+function hintFor(exit: ExitName, said: string): string {
+  if (exit === 'notAllowed') return ' (give a key that may with --key or SLUICE_KEY)'
+  if (exit === 'notFound' && said.includes('no queue')) return ' (name another with --queue or SLUICE_QUEUE)'
+  return ''
 }
