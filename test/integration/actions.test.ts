@@ -385,6 +385,21 @@ describe('results', () => {
     expect(nothing).not.toHaveProperty('result')
   })
 
+  it('go with their action: the next of its name has only its own', async () => {
+    const queue = engine.queue({ keepActionsMs: 1_000, keepResultsMs: 60_000 })
+    queue.process('T', (job) => job.payload)
+    const submit = (payload: string) =>
+      queue.submit({ tenant: 'a', action: 'x', type: 'T', keepResults: true, jobs: [{ payload }] })
+    const first = await submit('old')
+    await first.finished()
+    await until(async () => (await first.view()) === undefined)
+
+    const second = await submit('new')
+    await second.finished()
+
+    expect((await all(second.results({ order: 'finish' }))).map(({ result }) => result)).toEqual(['new'])
+  })
+
   it('make one of all of them where the type has an aggregate', async () => {
     const queue = engine.queue()
     await queue.aggregate('SUM', async (results) => {

@@ -27,6 +27,8 @@ const WEBHOOK_TRIES = 20
 const LONGEST_WAIT_MS = 4 * 3_600_000
 // Another process may have what this one lacks.
 const PASS_ON_MS = 2_000
+// To tell the store what is given up; one that does not answer finds out by the lease.
+const LAST_WORD_MS = 5_000
 // A timer may fire a millisecond early; an instant that is not over yet would be looked at in vain.
 const SLACK_MS = 5
 
@@ -84,9 +86,15 @@ export class Duties {
   async close(): Promise<void> {
     this.#isClosed = true
     for (const cancel of this.#timers) cancel()
-    const cancel = this.#clock.setTimer(() => this.#giveUp(), this.#graceMs)
-    await Promise.all(this.#running)
-    cancel()
+    const cancelGivingUp = this.#clock.setTimer(() => this.#giveUp(), this.#graceMs)
+    await new Promise<void>((resolve) => {
+      const cancel = this.#clock.setTimer(resolve, this.#graceMs + LAST_WORD_MS)
+      void Promise.all(this.#running).then(() => {
+        cancel()
+        resolve()
+      })
+    })
+    cancelGivingUp()
   }
 
   #giveUp(): void {

@@ -353,7 +353,8 @@ local function expire(q, action)
   redis.call("PEXPIRE", marks_key(q, action), keep_ms)
   redis.call("PEXPIRE", stats_key(q, action), keep_ms)
   redis.call("PEXPIRE", letters_key(q, action), keep_ms)
-  local results_ms = math.ceil(q.settings.keep_results / 1000)
+  -- Not longer than the record: they would seem to be of the next action of that name.
+  local results_ms = math.min(keep_ms, math.ceil(q.settings.keep_results / 1000))
   redis.call("PEXPIRE", results_key(q, action), results_ms)
   redis.call("PEXPIRE", finished_key(q, action), results_ms)
 end
