@@ -55,6 +55,37 @@ describe('a key', () => {
     expect((await server.mail.tenant('default').view()).waiting).toBe(0)
   })
 
+  it('of a tenant does not reach a job of another by its generated id, which names its place', async () => {
+    server.create({ keys })
+    const { id } = await server.mail.submit({ type: 'SEND', tenant: 'acme' })
+    const place = `/v1/queues/mail/jobs/${encodeURIComponent(id)}`
+
+    expect((await server.ask('GET', place, undefined, 'rival')).status).toBe(404)
+    expect((await server.ask('POST', `${place}/cancel`, undefined, 'rival')).status).toBe(404)
+    expect((await server.ask('GET', place, undefined, 'tenant')).body).toMatchObject({ id, state: 'waiting' })
+    expect((await server.ask('POST', `${place}/cancel`, undefined, 'tenant')).body).toEqual({ state: 'canceled' })
+  })
+
+  it('of a tenant sees its own limits, and none of the queue’s', async () => {
+    server.create({ keys })
+    await server.mail.limits.change({ queue: '500/s', tenant: '50/s' })
+
+    const { body } = await server.ask('GET', '/v1/queues/mail/limits', undefined, 'tenant')
+
+    expect(body.limits).toMatchObject([{ scope: 'tenant', limit: 50 }])
+  })
+
+  it('of a tenant sees its own dead letters, and not how many there are in all', async () => {
+    server.create({ keys })
+    for (const tenant of ['acme', 'rival']) await server.mail.submit({ type: 'SEND', tenant, maxRetries: 0 })
+    for (const job of await server.mail.claim(2)) await job.fail(new Error('no such mailbox'))
+
+    const { body } = await server.ask('GET', '/v1/queues/mail/dead-letters', undefined, 'tenant')
+
+    expect(body.letters.map(({ tenant }: { tenant: string }) => tenant)).toEqual(['acme'])
+    expect(body).not.toHaveProperty('total')
+  })
+
   it('of a tenant sees its own counts, and none of all', async () => {
     server.create({ keys })
     await server.mail.submit({ type: 'SEND', tenant: 'rival' })

@@ -7,6 +7,9 @@ const server = useHttpServer()
 const url = '/v1/queues/mail/actions?tenant=acme&type=SEND&action=sale'
 const head = `POST ${url} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n`
 
+/** A grace that no test would live to see the end of: what needs it hangs. */
+const ENDLESS_MS = 3_600_000
+
 /** One piece of a chunked body. */
 function chunk(text: string): string {
   return `${text.length.toString(16)}\r\n${text}\r\n`
@@ -29,7 +32,7 @@ async function beginUpload(port: number) {
 
 describe('a server that closes', () => {
   it('ends streams of events at once', async () => {
-    const { app, url: origin } = await server.listen()
+    const { app, url: origin } = await server.listen({ closeGraceMs: ENDLESS_MS })
     await postLines(`${origin}${url}`, ['{}'])
     const seen: string[] = []
 
@@ -42,7 +45,7 @@ describe('a server that closes', () => {
   })
 
   it('lets an upload that ends within the grace end, and answers it', async () => {
-    const { app, port } = await server.listen()
+    const { app, port } = await server.listen({ closeGraceMs: ENDLESS_MS })
     const { socket, closed } = await beginUpload(port)
 
     const closing = app.close()
@@ -65,7 +68,7 @@ describe('a server that closes', () => {
   })
 
   it('does not wait for connections on which nobody has asked anything', async () => {
-    const { app, port } = await server.listen()
+    const { app, port } = await server.listen({ closeGraceMs: ENDLESS_MS })
     const socket = connect(port, '127.0.0.1')
     await new Promise((resolve) => socket.once('connect', resolve))
     const closed = new Promise((resolve) => socket.once('close', resolve))

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { describe, expect, it } from 'vitest'
 import { events, postLines } from './clients.ts'
-import { useHttpServer } from './http-server.ts'
+import { bearer, keys, useHttpServer } from './http-server.ts'
 
 const server = useHttpServer({ maxPending: 20_000 })
 const url = '/v1/queues/mail/actions?tenant=acme&type=SEND'
@@ -233,5 +233,23 @@ describe('the events of a queue', () => {
       'action.dispatched two',
     ])
     expect(rest).toEqual(all.slice(2))
+  })
+
+  it('are told to a tenant only if they are its own', async () => {
+    const { url: origin } = await server.listen({ keys })
+    const submit = (tenant: string) => server.mail.submit({ tenant, type: 'SEND', action: `of-${tenant}`, jobs: [] })
+    await submit('rival')
+    await server.mail.limits.change({ queue: '500/s' })
+    await submit('acme')
+    const seen: string[] = []
+
+    for await (const { data } of events(`${origin}/v1/queues/mail/events?from=0`, bearer('tenant'))) {
+      const { type, tenant } = JSON.parse(data)
+      seen.push(`${type} ${tenant}`)
+      if (type === 'action.completed') break
+    }
+
+    expect(seen[0]).toBe('action.created acme')
+    expect(seen.every((each) => each.endsWith(' acme'))).toBe(true)
   })
 })
