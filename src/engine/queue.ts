@@ -158,8 +158,9 @@ export class Queue {
       ready: () => this.#ready(),
       submitter: (options) => this.#submitter(options),
     })
-    const { leaseMs, shutdownGraceMs: graceMs } = this.#settings
-    const duties = new Duties({ ...parts, leaseMs, graceMs, actions: this.#actions, requests: this.#requests })
+    const { leaseMs, shutdownGraceMs: graceMs, unknownTypeMs } = this.#settings
+    const times = { leaseMs, graceMs, unknownTypeMs }
+    const duties = new Duties({ ...parts, ...times, actions: this.#actions, requests: this.#requests })
     this.#pool = new WorkerPool({
       ...parts,
       queue: parts.name,

@@ -2,12 +2,14 @@ import type { QueueKeys } from './keys.ts'
 import { actionKeys } from './keys.ts'
 import { decodeRecord, type JobRecord } from './record.ts'
 import type { Redis } from './redis.ts'
+import { repeatWhileUnavailable } from './repeat.ts'
 
 // One page of a result or letter list: bounded, so that neither Redis nor the reader holds much at once.
 const PAGE = 500
 // Results are read as many at once as will probably have so many bytes; the first few tell how large they are.
 const PAGE_BYTES = 1_000_000
 const FIRST_RESULTS = 16
+const READ_FOR_MS = 30_000
 
 interface Source {
   readonly redis: Redis
@@ -50,7 +52,7 @@ export interface ActionLetter {
 /** Jobs of the action that are dead letters now, some at once. */
 export async function* lettersOf(source: Source): AsyncGenerator<ActionLetter[]> {
   for await (const jobKeys of pagesOf(source, 'letters')) {
-    const texts = (await source.redis.callWith('HMGET', [source.keys.deadJobs, ...jobKeys])) as (string | null)[]
+    const texts = (await read(source, 'HMGET', [source.keys.deadJobs, ...jobKeys])) as (string | null)[]
     yield jobKeys.flatMap((jobKey, at) => {
       const text = texts[at] ?? null
       return text === null ? [] : { jobKey, record: decodeRecord(text.slice(text.indexOf('\n') + 1)) }
@@ -58,12 +60,17 @@ export async function* lettersOf(source: Source): AsyncGenerator<ActionLetter[]>
   }
 }
 
+/** Somebody may be in the middle of a long download: a connection that comes back is waited for. */
+function read({ redis }: Source, command: string, args: readonly (string | number)[]): Promise<unknown> {
+  return repeatWhileUnavailable(() => redis.callWith(command, args), READ_FOR_MS)
+}
+
 async function* linesOf(source: Source, sequences: readonly string[]): AsyncGenerator<string> {
   const { results } = actionKeys(source.keys, source.tenant, source.name)
   let count = FIRST_RESULTS
   for (let from = 0, to = 0; from < sequences.length; from = to) {
     to = from + count
-    const lines = (await source.redis.callWith('HMGET', [results, ...sequences.slice(from, to)])) as (string | null)[]
+    const lines = (await read(source, 'HMGET', [results, ...sequences.slice(from, to)])) as (string | null)[]
     const found = lines.filter((line) => line !== null)
     yield* found
     const largest = found.reduce((most, line) => Math.max(most, line.length), 0)
@@ -74,7 +81,7 @@ async function* linesOf(source: Source, sequences: readonly string[]): AsyncGene
 async function* pagesOf(source: Source, list: 'finished' | 'letters'): AsyncGenerator<string[]> {
   const key = actionKeys(source.keys, source.tenant, source.name)[list]
   for (let from = 0; ; from += PAGE) {
-    const page = (await source.redis.call('LRANGE', key, from, from + PAGE - 1)) as string[]
+    const page = (await read(source, 'LRANGE', [key, from, from + PAGE - 1])) as string[]
     if (page.length > 0) yield page
     if (page.length < PAGE) return
   }

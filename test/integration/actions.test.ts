@@ -456,6 +456,39 @@ describe('results', () => {
   })
 })
 
+describe('an aggregate that nobody has any more', () => {
+  it('fails its action, once a type may be unknown no longer', async () => {
+    const before = engine.queue()
+    await before.aggregate('T', () => 1)
+    const action = await before.submit({ tenant: 'a', type: 'T', jobs: payloads(1) })
+
+    engine
+      .sluice()
+      .queue('q', { unknownTypeMs: 0 })
+      .process('T', () => {})
+
+    expect(await action.finished()).toMatchObject({
+      state: 'FAILED',
+      aggregateError: expect.stringContaining('no worker has an aggregate'),
+    })
+  })
+})
+
+describe('an action without a name of the caller’s', () => {
+  it('ends with what it has when its producer fails: nobody could go on with it', async () => {
+    const queue = engine.queue()
+    queue.process('T', () => {})
+    function* failing() {
+      for (let n = 0; n < 2_500; n++) yield { payload: n }
+      throw new Error('the producer died')
+    }
+
+    await expect(queue.submit({ tenant: 'a', type: 'T', jobs: failing() })).rejects.toThrow('the producer died')
+
+    await until(async () => (await queue.actions()).actions[0]?.state === 'COMPLETED')
+  })
+})
+
 describe('progress', () => {
   it('comes as things change, at most ten times a second, and ends with the action', async () => {
     const queue = engine.queue()

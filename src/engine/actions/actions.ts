@@ -89,9 +89,18 @@ export class Actions implements ActionHost {
       laneToken: opened.lane,
     })
     const skip = checked.from === 'accepted' ? opened.received : 0
-    const summary = await this.#unlessEnded(tokens, this.#parts.submitter(options).all(checked.jobs, packer, skip))
-    if (summary && checked.seals) await endAction(this.requests, { ...tokens, verb: 'seal' })
+    const submitted = this.#parts.submitter(options).all(checked.jobs, packer, skip)
+    const summary = await this.#unlessEnded(tokens, submitted).catch((error: unknown) => {
+      // Nobody can go on with an action whose name was never heard: it ends with what it has.
+      if (input.action === undefined) void this.#seal(tokens).catch(() => {})
+      throw error
+    })
+    if (summary && checked.seals) await this.#seal(tokens)
     return new Action(this, checked.tenant, checked.name, summary)
+  }
+
+  async #seal(tokens: { tenant: string; name: string }): Promise<void> {
+    await endAction(this.requests, { ...tokens, verb: 'seal' })
   }
 
   /** An action that ends while its jobs are still being read needs no more of them: undefined then. */

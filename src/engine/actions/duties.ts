@@ -6,7 +6,7 @@ import { encodeError } from '../../store/record.ts'
 import type { Requests } from '../../store/requests.ts'
 import { endAction } from '../../store/scripts/end-action.ts'
 import { freeTrash } from '../../store/scripts/free-trash.ts'
-import { readActions } from '../../store/scripts/read-actions.ts'
+import { type FoundAction, readActions } from '../../store/scripts/read-actions.ts'
 import { type DutyOutcome, settleDuty } from '../../store/scripts/settle-duty.ts'
 import { type Duty, takeDuty } from '../../store/scripts/take-duty.ts'
 import type { Log } from '../log.ts'
@@ -40,6 +40,7 @@ export class Duties {
   readonly #queue: string
   readonly #leaseMs: number
   readonly #graceMs: number
+  readonly #unknownTypeMs: number
   readonly #actions: Actions
   readonly #requests: Requests
   readonly #clock: Clock
@@ -57,6 +58,7 @@ export class Duties {
     leaseMs: number
     /** What is under way when this closes gets so long to end. */
     graceMs: number
+    unknownTypeMs: number
     actions: Actions
     requests: Requests
     clock: Clock
@@ -66,6 +68,7 @@ export class Duties {
     this.#queue = parts.name
     this.#leaseMs = parts.leaseMs
     this.#graceMs = parts.graceMs
+    this.#unknownTypeMs = parts.unknownTypeMs
     this.#actions = parts.actions
     this.#requests = parts.requests
     this.#clock = parts.clock
@@ -197,11 +200,17 @@ export class Duties {
     const [found] = await readActions(this.#requests, [`${tenant}:${name}`])
     if (!found) return { outcome: 'done' }
     const aggregate = this.#actions.aggregates.get(found.type)
-    if (!aggregate) return { outcome: 'renewed', afterMs: PASS_ON_MS }
+    if (!aggregate) return this.#passOn(found)
     const action = new Action(this.#actions, fromToken(tenant), fromToken(name))
     const results: AsyncIterable<JobResult> = action.results({ order: 'job' })
     const value = await aggregate(results)
     return { outcome: 'done', aggregate: JSON.stringify(value ?? null) }
+  }
+
+  /** Another process may have the aggregate; one that nobody has had for as long as a type may be unknown is missing. */
+  #passOn({ type, lastEndAt, createdAt }: FoundAction): DutyOutcome {
+    if (Date.now() - (lastEndAt || createdAt) < this.#unknownTypeMs) return { outcome: 'renewed', afterMs: PASS_ON_MS }
+    return { outcome: 'done', error: encodeError(new Error(`no worker has an aggregate for the type "${type}"`)) }
   }
 
   #warn(event: string, message: string, error: unknown): void {

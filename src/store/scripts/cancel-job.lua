@@ -85,10 +85,12 @@ if action then
   endings.judge(q)
   actions.close(q)
 end
-local sleeper = duties.are_added(q) and waking.find(q)
+-- An ordered lane may go on with its next job.
+local is_freed = found.state == "delayed" and places.is_ordered(found.lane)
+local sleeper = (is_freed or duties.are_added(q)) and waking.find(q)
 if found.state == "delayed" then
   tenant.delayed, q.delayed = tenant.delayed - 1, q.delayed - 1
-  if places.is_ordered(found.lane) then
+  if is_freed then
     fronts.release(q, tenant, lanes.open(q, tenant, found.level, found.lane), job)
     standing.settle(q, tenant)
   end
