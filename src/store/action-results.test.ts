@@ -7,8 +7,9 @@ import type { Redis } from './redis.ts'
 function redisWith(bytes: number) {
   const asked: number[] = []
   const redis = {
-    call: async () => [],
-    callWith: async (_command: string, [, ...numbers]: string[]) => {
+    callWith: async (command: string, [, ...numbers]: string[]) => {
+      // The list of those with a delay.
+      if (command === 'LRANGE') return []
       asked.push(numbers.length)
       return numbers.map((number) => number.padEnd(bytes, '.'))
     },
