@@ -94,11 +94,12 @@ function openQueue(sluice: Sluice, file: CallsFile, { rate, timeoutMs, maxRetrie
 /**
  * A run shares its machine with whatever else its user does. Permits that a process did not fetch while it stood still are
  * lost beyond a burst, so this has a larger one than usual: 20 ms of a limit per second for 1 % of the rate. The way to this
- * machine itself varies less than one through a network; what is kept back for that way is given to a larger burst instead.
+ * machine itself varies less than one through a network, so that less of the rate is kept back for it.
  */
 function bucketOf(rate: string, { isLocal }: CallsFile): BucketDefinition {
   const { count: limit, window } = parseLimit('rate', rate) as LimitRule & { kind: 'bucket' }
-  const chosen = isLocal ? { burst: Math.ceil(limit * 0.03), jitterMs: 30 } : { burst: Math.ceil(limit * 0.02) }
+  const burst = Math.ceil(limit * 0.02)
+  const chosen = isLocal ? { burst, jitterMs: 15 } : { burst }
   return { kind: 'bucket', limit, windowMs: window / 1_000, ...chosen }
 }
 
