@@ -40,5 +40,8 @@ export type ToFloodWorker = { kind: 'expect'; smallJobs: number } | { kind: 'rep
 export type FromFloodWorker =
   | { kind: 'ready' }
   | { kind: 'smallTenantsFinished' }
-  /** Jobs of any tenant that ran from the asked instant until the small tenants had finished. */
-  | { kind: 'report'; ran: number; seconds: number }
+  /**
+   * Jobs of any tenant that ran until the small tenants had finished: from the asked instant on, and of the small tenant
+   * with the most of them, from when Redis had its jobs.
+   */
+  | { kind: 'report'; ran: number; ranSinceStored: number; seconds: number }
