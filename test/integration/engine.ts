@@ -134,6 +134,13 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
+/** Everything that comes, once nothing more does. */
+export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = []
+  for await (const item of items) found.push(item)
+  return found
+}
+
 /** Claims and finishes jobs one by one; answers what `describe` says of each. */
 export async function drain(queue: Queue, describe: (job: ClaimedJob) => string, most = 1_000): Promise<string[]> {
   const seen: string[] = []
