@@ -61,7 +61,6 @@ function actions.load(q, tenant, name)
   end
   local action = {
     tenant = tenant, name = name, key = key, rules = cmsgpack.unpack(found[2]), watchers = found[3],
-    stored = found[1],
   }
   local values = { cmsgpack.unpack(found[1]) }
   action.state = values[1]

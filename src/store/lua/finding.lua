@@ -1,5 +1,6 @@
 -- Where a job is, from its key alone: aside, in its lane's list, claimed, dead, cancelled, or ended.
 local places = require "places"
+local record = require "record"
 
 local finding = {}
 
@@ -38,9 +39,9 @@ end
 local function claimed(q, job)
   for _, member in ipairs(redis.call("ZREVRANGE", q.keys.leases, 0, LEASES - 1)) do
     local fence, client = string.match(member, "^(%d+):(.*)$")
-    local text = redis.call("HGET", q.keys.prefix .. "claim:" .. fence, job)
-    if text then
-      return string.gsub(text, "^%^%l+\n", ""), fence, client
+    local value = redis.call("HGET", q.keys.prefix .. "claim:" .. fence, job)
+    if value then
+      return record.of_claimed(value), client
     end
   end
 end
@@ -93,14 +94,14 @@ function finding.find(q, job, is_known)
     found.state = mark and "canceled" or "waiting"
     return found
   end
-  found.text, found.fence, found.client = claimed(q, job)
+  found.text, found.client = claimed(q, job)
   if found.text then
     found.state = "running"
     return found
   end
   local letter = redis.call("HGET", q.keys.dead_jobs, job)
   if letter then
-    found.died, found.reason, found.text = string.match(letter, "^(%d+),([^\n]*)\n(.*)$")
+    found.reason, found.text = string.match(letter, "^%d+,([^\n]*)\n(.*)$")
     found.state = "failed"
   elseif mark then
     found.state = "canceled"

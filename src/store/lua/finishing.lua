@@ -97,6 +97,7 @@ end
 
 local function finish_others(q, list, from, position)
   local outcomes = require "outcomes"
+  local record = require "record"
   local seen = {}
   for i = from, #list, 7 do
     local fence, job = list[i], list[i + 1]
@@ -107,7 +108,7 @@ local function finish_others(q, list, from, position)
     else
       seen[fence .. job] = true
       ended.jobs[#ended.jobs + 1] = job
-      text = string.gsub(text, "^%^%l+\n", "")
+      text = record.of_claimed(text)
       outcomes.apply(q, fence, job, list[i + 2], list[i + 3], tonumber(list[i + 4]), list[i + 5], text, list[i + 6])
     end
     position = position + 1

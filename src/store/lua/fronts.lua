@@ -24,10 +24,15 @@ function fronts.open(q, tenant, lane)
   return lane.front
 end
 
+-- Whether anything is left in the lane, in its list or before it.
+local function remains(lane)
+  return lane.length > lane.taken or (lane.front ~= nil and lane.front.left > 0)
+end
+
 -- A job of this lane comes back: an ordered lane that ran it is free again. Answers whether the lane joins the turns:
 -- asked before it is free, because a busy one is out of turns, whatever waits in it.
 local function comes_back(lane, job)
-  local was_in_turns = (lane.length - lane.taken + (lane.front and lane.front.left or 0)) > 0 and not lane.busy
+  local was_in_turns = remains(lane) and not lane.busy
   if lane.busy == job then
     lane.busy = nil
   end
@@ -65,7 +70,7 @@ end
 function fronts.release(q, tenant, lane, job)
   if lane.busy == job then
     lane.busy = nil
-    if lane.length - lane.taken + (lane.front and lane.front.left or 0) > 0 then
+    if remains(lane) then
       join(q, tenant, lane)
     end
   end

@@ -90,34 +90,34 @@ function moves.bury(q, job, text, reason)
 end
 
 -- Of a job that ran.
-function moves.is_canceled(q, job)
+local function is_canceled(q, job)
   return q.canceling > 0 and redis.call("ZSCORE", q.keys.canceled, job) ~= false
 end
 
 -- The job succeeded before its worker heard that it was cancelled.
 function moves.unmark(q, job)
   moves.open(q)
-  if moves.is_canceled(q, job) then
+  if is_canceled(q, job) then
     q.canceling = q.canceling - 1
     q.unmarked[#q.unmarked + 1] = job
   end
 end
 
--- A job cancelled while it ran ends as canceled when it comes back, unless it succeeded.
-function moves.end_canceled(q, tenant, level, lane, job)
+-- A job that was cancelled while it ran, or whose action is over by now, ends as canceled when it comes back, unless it
+-- succeeded. Answers whether it did.
+function moves.end_canceled(q, tenant, level, lane, job, is_action_over)
+  local is_marked = is_canceled(q, job)
+  if not is_marked and not is_action_over then
+    return false
+  end
   moves.open(q)
-  q.canceling = q.canceling - 1
+  if is_marked then
+    q.canceling = q.canceling - 1
+  end
   q.dropped[#q.dropped + 1] = job
   queue.count(q, "canceled", 1)
   moves.ended(q, tenant, level, lane, job)
-end
-
--- A job of an action that has ended comes back: it ends as canceled, although nobody cancelled it by name.
-function moves.end_dropped(q, tenant, level, lane, job)
-  moves.open(q)
-  q.dropped[#q.dropped + 1] = job
-  queue.count(q, "canceled", 1)
-  moves.ended(q, tenant, level, lane, job)
+  return true
 end
 
 -- A lease ran out under this job: at the front again, the k-th time after 2^(k-1) - 1 s, in the end a dead letter.

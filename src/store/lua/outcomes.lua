@@ -42,10 +42,9 @@ local function come_again(q, tenant, job, outcome, delay, detail, text)
   moves.postpone(q, tenant, job, text, q.now + delay)
 end
 
-local function bury(q, job, detail, text)
+local function bury(q, job, why, error, text)
   local attempts, stalls, throttles, unknown_since = record.history(text)
-  local why, message = string.match(detail, "^([^,]*),(.*)$")
-  moves.bury(q, job, record.with_history(text, attempts + 1, stalls, throttles, unknown_since, why, message), why)
+  moves.bury(q, job, record.with_history(text, attempts + 1, stalls, throttles, unknown_since, why, error), why)
 end
 
 -- Of a job that has ended by its worker's word: what an action counts and keeps of it.
@@ -81,13 +80,12 @@ function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, text, t
   if outcome ~= "dead" then
     queue.count(q, COUNTED_AS[outcome], 1)
   end
-  local became = "canceled"
-  if moves.is_canceled(q, job) then
-    moves.end_canceled(q, tenant, level, lane, job)
-  elseif action and actions.is_over(action) then
-    moves.end_dropped(q, tenant, level, lane, job)
+  local became, why, error
+  if moves.end_canceled(q, tenant, level, lane, job, action and actions.is_over(action)) then
+    became = "canceled"
   elseif outcome == "dead" then
-    bury(q, job, detail, text)
+    why, error = string.match(detail, "^([^,]*),(.*)$")
+    bury(q, job, why, error, text)
     moves.ended(q, tenant, level, lane, job)
     became = "failed"
   elseif outcome == "returned" or outcome == "released" then
@@ -98,8 +96,7 @@ function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, text, t
     became = "delayed"
   end
   if action then
-    local why, message = string.match(detail, "^([^,]*),(.*)$")
-    actions.come_back(q, action, job, became, why, message)
+    actions.come_back(q, action, job, became, why, error)
     if became == "failed" then
       account(q, action, sequence, told)
     end

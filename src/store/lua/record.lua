@@ -2,15 +2,25 @@
 -- read here. A fresh job has an empty history; else it is "attempts,stalls,throttles,unknown since ms,reason,error".
 local record = {}
 
-local find, sub, match = string.find, string.sub, string.match
+local find, sub, match, byte = string.find, string.sub, string.match, string.byte
+local LINE_BREAK, CARET = 10, 94
 
-function record.is_fresh(text)
-  return string.byte(text) == 10
+-- Of what a claim holds under a job: its record, and the level it stood on where that is not its own.
+function record.of_claimed(value)
+  if byte(value) ~= CARET then
+    return value, nil
+  end
+  local stood_on, text = match(value, "^%^(%l+)\n(.*)$")
+  return text, stood_on
+end
+
+local function is_fresh(text)
+  return byte(text) == LINE_BREAK
 end
 
 -- attempts, stalls, throttles, unknown_since, reason, error
 function record.history(text)
-  if record.is_fresh(text) then
+  if is_fresh(text) then
     return 0, 0, 0, 0, "", ""
   end
   local attempts, stalls, throttles, unknown_since, reason, error =
@@ -25,7 +35,7 @@ end
 
 -- A suspect has outlived two leases: it may be what kills its workers. One may be the fault of a neighbour.
 function record.is_suspect(text)
-  if record.is_fresh(text) then
+  if is_fresh(text) then
     return false
   end
   local _, stalls = record.history(text)

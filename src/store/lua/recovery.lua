@@ -4,6 +4,7 @@ local lanes = require "lanes"
 local fronts = require "fronts"
 local standing = require "standing"
 local places = require "places"
+local record = require "record"
 local moves = require "moves"
 local running = require "running"
 local actions = require "actions"
@@ -14,16 +15,12 @@ local STALLED_AT_ONCE = 256 -- jobs of expired leases brought back in one claim
 
 local function stall(q, job, value)
   local level, lane, sequence, name = places.parse(job)
-  local stood_on, text = string.match(value, "^%^(%l+)\n(.*)$")
+  local text, stood_on = record.of_claimed(value)
   local tenant = tenants.load(q, name)
   running.ends(q, name, stood_on or level, 1)
   local action, became = actions.of_lane(q, name, lane, sequence), "canceled"
-  if moves.is_canceled(q, job) then
-    moves.end_canceled(q, tenant, level, lane, job)
-  elseif action and actions.is_over(action) then
-    moves.end_dropped(q, tenant, level, lane, job)
-  else
-    became = moves.stalled(q, tenant, level, lane, sequence, job, text or value)
+  if not moves.end_canceled(q, tenant, level, lane, job, action and actions.is_over(action)) then
+    became = moves.stalled(q, tenant, level, lane, sequence, job, text)
   end
   if action then
     actions.come_back(q, action, job, became, "stalled", "")
