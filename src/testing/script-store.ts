@@ -262,6 +262,13 @@ export function jobsOf(claim: ClaimReply): { jobKey: string; standing: Level; re
   })
 }
 
+/** What a claim got, in short: `a1 b1 a2`, by tenant and payload. */
+export function shortly(claim: ClaimReply): string {
+  return jobsOf(claim)
+    .map(({ jobKey, record: text }) => jobKey.split(':').at(-1) + (text.split('\n').at(-1) ?? ''))
+    .join(' ')
+}
+
 const plainRules = {
   type: 'SEND',
   level: 'normal',
