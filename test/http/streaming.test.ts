@@ -113,11 +113,13 @@ describe('an upload', () => {
     const head = `POST ${url} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nIdempotency-Key: sale\r\nTransfer-Encoding: chunked\r\n\r\n`
     const body = [...lines(100)].map((line) => `${line}\n`).join('')
     const socket = connect(port, '127.0.0.1', () => {
-      socket.write(`${head}${body.length.toString(16)}\r\n${body}\r\n`, () => socket.destroy())
+      socket.write(`${head}${body.length.toString(16)}\r\n${body}\r\n`)
     })
-    await broken
     const action = server.mail.action('sale', { tenant: 'acme' })
     while ((await action.view())?.received !== 100) await pause(10)
+    // Only now: what a sender that goes away at once has left in the socket may be read or not, as Node has it.
+    socket.destroy()
+    await broken
 
     const response = await postLines(`${origin}${url}`, lines(150), { 'idempotency-key': 'sale' })
 
