@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { DeadLetter } from '../../engine/dead-letters.ts'
 import type { Queue } from '../../engine/queue.ts'
@@ -112,7 +113,23 @@ async function find(queue: Queue, filter: Filter, page: { from: number; limit: n
 }
 
 export function addDeadLetterRoutes(app: App, context: Context): void {
-  const params = z.strictObject({ queue: queueParam, letter: letterKeyParam })
+  const oneLetter = {
+    params: z.strictObject({ queue: queueParam, letter: letterKeyParam }),
+    querystring: z.strictObject({}),
+    response: { 200: done.meta({ examples: [{ done: true }] }) },
+  }
+  /** A letter of another tenant is answered like one that is not there. */
+  async function act(
+    request: FastifyRequest & { params: z.infer<typeof oneLetter.params> },
+    change: (letters: Queue['deadLetters'], key: string) => Promise<boolean>,
+  ) {
+    const { queue, letter } = request.params
+    const letters = queueOf(context, request, queue).deadLetters
+    const tenant = parseJobKey(letter)?.tenant
+    const isDone = tenant !== undefined && mayTouch(request, tenant) && (await change(letters, letter))
+    if (!isDone) throw notFound('such dead letter')
+    return { done: true as const }
+  }
   app.route({
     method: 'GET',
     url: '/v1/queues/:queue/dead-letters',
@@ -148,18 +165,9 @@ export function addDeadLetterRoutes(app: App, context: Context): void {
       operationId: 'retryDeadLetter',
       tags: ['dead letters'],
       summary: 'Puts the job of a dead letter back in line, as if fresh.',
-      params,
-      querystring: z.strictObject({}),
-      response: { 200: done.meta({ examples: [{ done: true }] }) },
+      ...oneLetter,
     },
-    handler: async (request) => {
-      const queue = queueOf(context, request, request.params.queue)
-      const { letter } = request.params
-      const tenant = parseJobKey(letter)?.tenant
-      const isDone = tenant !== undefined && mayTouch(request, tenant) && (await queue.deadLetters.retry(letter))
-      if (!isDone) throw notFound('such dead letter')
-      return { done: true as const }
-    },
+    handler: (request) => act(request, (letters, key) => letters.retry(key)),
   })
   app.route({
     method: 'DELETE',
@@ -169,17 +177,8 @@ export function addDeadLetterRoutes(app: App, context: Context): void {
       operationId: 'discardDeadLetter',
       tags: ['dead letters'],
       summary: 'Discards a dead letter for good.',
-      params,
-      querystring: z.strictObject({}),
-      response: { 200: done.meta({ examples: [{ done: true }] }) },
+      ...oneLetter,
     },
-    handler: async (request) => {
-      const queue = queueOf(context, request, request.params.queue)
-      const { letter } = request.params
-      const tenant = parseJobKey(letter)?.tenant
-      const isDone = tenant !== undefined && mayTouch(request, tenant) && (await queue.deadLetters.discard(letter))
-      if (!isDone) throw notFound('such dead letter')
-      return { done: true as const }
-    },
+    handler: (request) => act(request, (letters, key) => letters.discard(key)),
   })
 }
