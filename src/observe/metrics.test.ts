@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { listedNames } from '../../test/docs/markdown.ts'
 import { Sluice, storeOf } from '../sluice.ts'
@@ -65,4 +66,13 @@ it('measure requests by their route', async () => {
   expect(await metrics.expose({ openStreams: 0, connections: 0 })).toContain(
     'sluice_http_request_duration_seconds_bucket{le="0.025",method="GET",route="/v1/queues/:queue",status="200"} 1',
   )
+})
+
+it('count as lag of the event loop only what is beyond the time between two looks at it', async () => {
+  await metrics.expose({ openStreams: 0, connections: 0 })
+  await sleep(500) // Looks are taken while time passes: there is no event to wait for.
+  const text = await metrics.expose({ openStreams: 0, connections: 0 })
+
+  const [, median] = /sluice_process_event_loop_lag_seconds\{quantile="0.5"\} (\S+)/.exec(text) ?? []
+  expect(Number(median)).toBeLessThan(0.01)
 })
