@@ -33,8 +33,11 @@ export class CliProcess {
 
   constructor(args: readonly string[], { cwd = root, env = {}, input = '', goesFirst = false }: CliOptions = {}) {
     // What the shell of the tests has set must not reach into them.
-    const { FORCE_COLOR: _force, NO_COLOR: _no, SLUICE_URL: _url, SLUICE_KEY: _key, ...inherited } = process.env
-    this.#child = spawn(process.execPath, ['--import', loader, main, ...args], { cwd, env: { ...inherited, ...env } })
+    const inherited = Object.entries(process.env).filter(([name]) => !/^(FORCE_COLOR|NO_COLOR|SLUICE_.*)$/.test(name))
+    this.#child = spawn(process.execPath, ['--import', loader, main, ...args], {
+      cwd,
+      env: { ...Object.fromEntries(inherited), ...env },
+    })
     if (goesFirst) goFirst(this.#child.pid)
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.#stdout += text
@@ -62,6 +65,11 @@ export class CliProcess {
 
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal)
+  }
+
+  /** Closes the pipe of its talk, as `2> >(head -n 1)` does. */
+  stopListening(): void {
+    this.#child.stderr.destroy()
   }
 
   /** Waits until it has said something like this; fails when it ends before. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createProgram } from '../../src/cli/program.ts'
-import { sluice } from './cli-process.ts'
+import { CliProcess, sluice } from './cli-process.ts'
 
 describe('the command line', () => {
   it('shows its commands when it is asked for help', async () => {
@@ -50,6 +50,13 @@ describe('the command line', () => {
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(JSON.parse(stderr)).toMatchObject({ title: expect.any(String), detail: expect.any(String), exitCode: 2 })
+  })
+
+  it('ends with the same exit code when nobody hears what it says', async () => {
+    const process = new CliProcess(['demo', '--limit', 'many'])
+    process.stopListening()
+
+    expect(await process.ended()).toMatchObject({ code: 2, signal: null })
   })
 
   it('shows the stack only with --debug', async () => {
