@@ -36,6 +36,16 @@ describe('sluice tenants', () => {
     expect(resumed).toMatchObject({ tenant: 'acme', weight: 3 })
   })
 
+  it('says what can be set, when nothing or nonsense is to be', async () => {
+    const nothing = await server.sluice(['tenants', 'set', 'acme', '-q', 'web'])
+    const nonsense = await server.sluice(['tenants', 'set', 'acme', '-q', 'web', '--base-priority', 'first'])
+
+    expect(nothing).toMatchObject({ code: 2, stdout: '' })
+    expect(nothing.stderr).toBe('sluice: say what to set: --weight, --base-priority, --level or --rate\n')
+    expect(nonsense).toMatchObject({ code: 2, stdout: '' })
+    expect(nonsense.stderr).toMatch(/^sluice: .*'first' is invalid\. It must be a number from .*\n$/)
+  })
+
   it('is a table for people', async () => {
     const { stdout } = await server.sluice(['tenants', 'get', 'nobody', '-q', 'web'])
 

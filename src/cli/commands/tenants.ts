@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { TenantView } from '../../index.ts'
 import { levels } from '../../store/names.ts'
+import { CliError } from '../cli-error.ts'
 import { newCommand, onCall } from '../command.ts'
 import { decimal, rate, wholeNumber } from '../option-values.ts'
 import { type Output, table } from '../output.ts'
@@ -84,7 +85,7 @@ function resume(): Command {
 
 interface SetOptions {
   readonly weight?: number
-  readonly basePriority?: string
+  readonly basePriority?: number
   readonly level?: string
   readonly rate?: string
 }
@@ -99,7 +100,11 @@ function set(): Command {
       'its share against the others: 3 gets three times as much',
       decimal({ min: 0.01, max: 1_000 }),
     )
-    .option('--base-priority <ms>', 'a head start (negative) or handicap in ms')
+    .option(
+      '--base-priority <ms>',
+      'a head start (negative) or handicap in ms',
+      decimal({ min: -1_000_000_000_000, max: 1_000_000_000_000 }),
+    )
     .addOption(
       new Option('--level <level>', 'where its jobs stand, whatever their level; none takes it off').choices([
         ...levels,
@@ -107,19 +112,25 @@ function set(): Command {
       ]),
     )
     .option('--rate <rate>', 'its own limit instead of that of every tenant: 50/s', rate)
-  return change<SetOptions>(command, ({ weight, basePriority, level, rate: limit }) => ({
+  return change<SetOptions>(command, patchOf)
+}
+
+function patchOf({ weight, basePriority, level, rate: limit }: SetOptions): object {
+  const patch = {
     ...(weight === undefined ? {} : { weight }),
-    ...(basePriority === undefined ? {} : { basePriority: Number(basePriority) }),
+    ...(basePriority === undefined ? {} : { basePriority }),
     ...(level === undefined ? {} : { level: level === 'none' ? null : level }),
     ...(limit === undefined ? {} : { limits: { tenant: limit } }),
-  }))
+  }
+  if (Object.keys(patch).length > 0) return patch
+  throw new CliError('usage', 'say what to set: --weight, --base-priority, --level or --rate')
 }
 
 /** A command that changes the tenant and shows how it stands then. */
-function change<Options extends object>(command: Command, patchOf: (options: Options) => object): Command {
+function change<Options extends object>(command: Command, patch: (options: Options) => object): Command {
   return onCall<QueueServerOptions & Options>(withQueue(command), async ({ output, options, args }) => {
     const path = queuePath(options.queue, 'tenants', args[0] as string)
-    show(output, await useApi(options, (api) => api.patch<TenantView>(path, patchOf(options))))
+    show(output, await useApi(options, (api) => api.patch<TenantView>(path, patch(options))))
     return 'ok'
   })
 }
