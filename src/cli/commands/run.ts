@@ -8,7 +8,7 @@ import { commaList, duration, rate, wholeNumber } from '../option-values.ts'
 import type { Output } from '../output.ts'
 import { inspectCalls } from '../run/calls-file.ts'
 import { allowedPrivate } from '../run/private-hosts.ts'
-import { assertWritable, writeJsonLines } from '../run/results-file.ts'
+import { assertWritable, writeLines } from '../run/results-file.ts'
 import type { RunEnd } from '../run/run-calls.ts'
 
 interface RunOptions {
@@ -83,9 +83,9 @@ async function run({ output, options, args }: Invocation<RunOptions>): Promise<E
 }
 
 async function writeResults(output: Output, out: string, { action }: RunEnd): Promise<void> {
-  const results = action.results({ order: 'job' })
-  if (out !== STDOUT) await writeJsonLines(out, results)
-  else for await (const result of results) output.json(result)
+  // As the store has them: nobody here looks inside.
+  if (out !== STDOUT) await writeLines(out, action.resultLines({ order: 'job' }))
+  else for await (const result of action.results({ order: 'job' })) output.json(result)
 }
 
 function exitOf({ view }: RunEnd): ExitName {

@@ -4,20 +4,19 @@ import { access, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { CliError } from '../cli-error.ts'
 
-/** Writes one JSON document a line. A reader sees the whole new file or what was there before. */
-export async function writeJsonLines(path: string, documents: AsyncIterable<unknown>): Promise<number> {
+/** Writes a file of these lines. A reader sees the whole new file or what was there before. */
+export async function writeLines(path: string, lines: AsyncIterable<string>): Promise<void> {
   const draft = `${path}.${process.pid}.new`
-  const count = await writeDraft(draft, documents).catch(async (error: unknown) => {
+  await writeDraft(draft, lines).catch(async (error: unknown) => {
     await rm(draft, { force: true })
     throw writeError(error, path)
   })
   await rename(draft, path).catch((error: unknown) => {
     throw writeError(error, path)
   })
-  return count
 }
 
-async function writeDraft(draft: string, documents: AsyncIterable<unknown>): Promise<number> {
+async function writeDraft(draft: string, lines: AsyncIterable<string>): Promise<void> {
   const file = createWriteStream(draft)
   await once(file, 'open')
   const failed = once(file, 'error').then(([error]) => {
@@ -25,14 +24,11 @@ async function writeDraft(draft: string, documents: AsyncIterable<unknown>): Pro
   })
   // Heard where it is raced below; by itself it must not end the process.
   failed.catch(() => {})
-  let count = 0
-  for await (const document of documents) {
-    count += 1
-    if (!file.write(`${JSON.stringify(document)}\n`)) await Promise.race([once(file, 'drain'), failed])
+  for await (const line of lines) {
+    if (!file.write(`${line}\n`)) await Promise.race([once(file, 'drain'), failed])
   }
   file.end()
   await Promise.race([once(file, 'finish'), failed])
-  return count
 }
 
 /** Asked before the first call is made: after the last it would be too late. */
