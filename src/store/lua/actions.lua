@@ -2,7 +2,6 @@
 -- a lane moves it between the action's counts as well, so that whoever ends the last job sees that it was the last. An
 -- action is read once, changed in memory and written once, when the script has read all it needs.
 local places = require "places"
-local faults = require "faults"
 
 local actions = {}
 
@@ -18,10 +17,11 @@ local NUMBERS = {
   "seen_done", "before_at", "before_done", "dropped",
 }
 
+actions.NUMBERS = NUMBERS
+
 local OVER = { COMPLETED = true, FAILED = true, CANCELED = true }
 local RATE_STEP = 5000000 -- µs between the two moments of the rate: it covers the last five to ten seconds
 local NOTIFY_EVERY = 100000 -- µs between two wake-ups of those who follow an action
-local ERRORS_KEPT = 50 -- different errors counted for an action; what comes later is counted as others
 
 function actions.key(q, tenant, name)
   return q.keys.prefix .. "action:" .. tenant .. ":" .. name
@@ -177,69 +177,6 @@ function actions.finish(q, action, as, count)
   action.last_end = q.now
 end
 
--- What a worker says of jobs that succeeded: attempts, throttles, then duration bucket and count by turns.
-function actions.measure(action, text)
-  if action.is_gone then
-    return
-  end
-  action.durations = action.durations or {}
-  local numbers = {}
-  for number in string.gmatch(text, "%d+") do
-    numbers[#numbers + 1] = number
-  end
-  action.attempts = action.attempts + tonumber(numbers[1])
-  action.throttles = action.throttles + tonumber(numbers[2])
-  for i = 3, #numbers, 2 do
-    local field = "d" .. numbers[i]
-    action.durations[field] = (action.durations[field] or 0) + tonumber(numbers[i + 1])
-  end
-end
-
-local function stats_key(q, action)
-  return q.keys.prefix .. "stats:" .. action.tenant .. ":" .. action.name
-end
-
--- A job has failed for good. `error` is JSON of ours, or empty.
-local function note_error(q, action, job, reason, error)
-  local message = error ~= "" and faults.short(error) or ""
-  local field = "e" .. (message ~= "" and message or reason)
-  action.messages = action.messages or {}
-  local known = action.messages[field] or redis.call("HGET", stats_key(q, action), field)
-  if not known and action.errors >= ERRORS_KEPT then
-    field = "o"
-    known = action.messages[field] or redis.call("HGET", stats_key(q, action), field)
-  end
-  if not known then
-    action.errors = action.errors + (field == "o" and 0 or 1)
-    known = "0\n" .. job
-  end
-  local count, example = string.match(known, "^(%d+)\n(.*)$")
-  action.messages[field] = string.format("%d\n%s", tonumber(count) + 1, example)
-end
-
--- Jobs of the action that are, or were, dead letters.
-local function letters_key(q, action)
-  return q.keys.prefix .. "letters:" .. action.tenant .. ":" .. action.name
-end
-
-local function results_key(q, action)
-  return q.keys.prefix .. "results:" .. action.tenant .. ":" .. action.name
-end
-
-local function finished_key(q, action)
-  return q.keys.prefix .. "finished:" .. action.tenant .. ":" .. action.name
-end
-
--- What became of a job, as a line for whoever reads the results. A job has one, the latest.
-function actions.keep_result(q, action, sequence, line)
-  if action.is_gone or not action.rules.keep_results or line == "" then
-    return
-  end
-  action.results = action.results or {}
-  local is_known = redis.call("HEXISTS", results_key(q, action), sequence) == 1
-  action.results[#action.results + 1] = { sequence = sequence, line = line, is_known = is_known }
-end
-
 -- A job that ran did not succeed: it waits or is delayed again, or has ended as failed or canceled.
 function actions.come_back(q, action, job, became, reason, error)
   if action.is_gone then
@@ -251,9 +188,8 @@ function actions.come_back(q, action, job, became, reason, error)
   end
   actions.finish(q, action, became, 1)
   if became == "failed" then
-    note_error(q, action, job, reason, error)
-    action.letters = action.letters or {}
-    action.letters[#action.letters + 1] = job
+    local results = require "results"
+    results.note_failure(q, action, job, reason, error)
   end
 end
 
@@ -304,10 +240,11 @@ function actions.close(q)
       move_rate(q, action)
       find_watchers(q, action)
       if action.durations or action.messages or action.results or action.has_ended then
-        redis.call(
-          "EXISTS", stats_key(q, action), letters_key(q, action), results_key(q, action), finished_key(q, action),
-          marks_key(q, action)
-        )
+        local results = require "results"
+        results.close(q, action)
+      end
+      if OVER[action.state] then
+        redis.call("EXISTS", marks_key(q, action))
       end
       if action.has_ended and action.rules.has_webhook then
         local duties = require "duties"
@@ -317,45 +254,13 @@ function actions.close(q)
   end
 end
 
-local function save_results(q, action)
-  local results, finished = {}, {}
-  for _, result in ipairs(action.results) do
-    results[#results + 1] = result.sequence
-    results[#results + 1] = result.line
-    if not result.is_known then
-      finished[#finished + 1] = result.sequence
-    end
-  end
-  redis.call("HSET", results_key(q, action), unpack(results))
-  if #finished > 0 then
-    redis.call("RPUSH", finished_key(q, action), unpack(finished))
-  end
-end
-
-local function save_stats(q, action)
-  local key = stats_key(q, action)
-  for field, count in pairs(action.durations or {}) do
-    redis.call("HINCRBY", key, field, count)
-  end
-  for field, text in pairs(action.messages or {}) do
-    redis.call("HSET", key, field, text)
-  end
-  if action.letters then
-    redis.call("RPUSH", letters_key(q, action), unpack(action.letters))
-  end
-end
-
 -- All keys of an action go as long after its end as the queue says; after what its last jobs left, if that is later.
 local function expire(q, action)
+  local results = require "results"
   local keep_ms = math.ceil(q.settings.keep_actions / 1000)
   redis.call("PEXPIRE", action.key, keep_ms)
   redis.call("PEXPIRE", marks_key(q, action), keep_ms)
-  redis.call("PEXPIRE", stats_key(q, action), keep_ms)
-  redis.call("PEXPIRE", letters_key(q, action), keep_ms)
-  -- Not longer than the record: they would seem to be of the next action of that name.
-  local results_ms = math.min(keep_ms, math.ceil(q.settings.keep_results / 1000))
-  redis.call("PEXPIRE", results_key(q, action), results_ms)
-  redis.call("PEXPIRE", finished_key(q, action), results_ms)
+  results.expire(q, action, keep_ms)
 end
 
 local function packed(action)
@@ -370,11 +275,9 @@ function actions.save(q)
   for _, action in ipairs(q.actions and q.actions.list or {}) do
     if action.changed then
       redis.call("HSET", action.key, "state", packed(action))
-      if action.durations or action.messages then
-        save_stats(q, action)
-      end
-      if action.results then
-        save_results(q, action)
+      if action.durations or action.messages or action.results then
+        local results = require "results"
+        results.save(q, action)
       end
       if action.ids then
         local ids = require "ids"
@@ -392,54 +295,6 @@ function actions.save(q)
       end
     end
   end
-  if q.told then
-    local waking = require "waking"
-    waking.save_told(q)
-  end
-  if q.duties then
-    local duties = require "duties"
-    duties.save(q)
-  end
-  if q.events then
-    local events = require "events"
-    events.save(q)
-  end
-end
-
--- Of a few actions of the list, those whose records are gone, with the list of their tenant. Any few, from a place that
--- depends on the clock: the oldest may be those that never end.
-function actions.forgotten(q, key, most)
-  local count = redis.call("ZCARD", key)
-  local from = count > most and q.clock % count or 0
-  local gone = {}
-  for _, member in ipairs(redis.call("ZRANGE", key, from, from + most - 1)) do
-    if redis.call("EXISTS", q.keys.prefix .. "action:" .. member) == 0 then
-      local tenant, name = string.match(member, "^([^:]*):(.*)$")
-      local own_key = q.keys.prefix .. "actions:" .. tenant
-      redis.call("EXISTS", own_key)
-      gone[#gone + 1] = { member = member, own_key = own_key, name = name }
-    end
-  end
-  return gone
-end
-
--- For readers: see read-actions.lua. Numbers of sixteen digits travel as text.
-function actions.described(q, tenant, name, with_statistics)
-  local action = actions.load(q, tenant, name)
-  if not action then
-    return {}
-  end
-  local numbers = {}
-  for _, field in ipairs(NUMBERS) do
-    numbers[#numbers + 1] = field
-    numbers[#numbers + 1] = string.format("%.0f", action[field])
-  end
-  -- An aggregate may be large: only whoever wants to know what became of the action reads it.
-  local kept = with_statistics and redis.call("HMGET", action.key, "aggregate", "error") or {}
-  return {
-    tenant .. ":" .. name, action.state, numbers, cjson.encode(action.rules), kept[1] or "", kept[2] or "",
-    with_statistics and redis.call("HGETALL", stats_key(q, action)) or {},
-  }
 end
 
 return actions

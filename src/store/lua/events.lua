@@ -11,9 +11,6 @@ function events.add(q, kind, fields)
 end
 
 function events.save(q)
-  if not q.events then
-    return
-  end
   local most = q.settings.max_events
   for _, event in ipairs(q.events) do
     redis.call("XADD", q.keys.events, "MAXLEN", "~", most, "*", "type", event.kind, unpack(event.fields))

@@ -41,22 +41,23 @@ end
 -- where the next group starts.
 local function succeed_in_action(q, name, lane, ended, ours, list, first, at)
   local actions = require "actions"
+  local results = require "results"
   local places = require "places"
   local _, _, sequence_of_first = places.parse(list[first])
-  local action, results = actions.of_lane(q, name, lane, sequence_of_first), tonumber(list[at + 1])
+  local action, lines = actions.of_lane(q, name, lane, sequence_of_first), tonumber(list[at + 1])
   if ours > 0 then
     actions.finish(q, action, "succeeded", ours)
-    actions.measure(action, list[at])
+    results.measure(action, list[at])
   end
   local next_ours = #ended.jobs - ours + 1
-  for i = 0, results - 1 do
+  for i = 0, lines - 1 do
     if list[first + i] == ended.jobs[next_ours] then
       local _, _, sequence = places.parse(list[first + i])
-      actions.keep_result(q, action, sequence, list[at + 2 + i])
+      results.keep(q, action, sequence, list[at + 2 + i])
       next_ours = next_ours + 1
     end
   end
-  return at + 2 + results
+  return at + 2 + lines
 end
 
 -- The jobs of one claim that succeeded, group by group: a group is of one tenant, level and action. When the claim

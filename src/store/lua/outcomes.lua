@@ -51,8 +51,9 @@ end
 local function account(q, action, sequence, told)
   local measures, result = string.match(told, "^([^\n]*)\n(.*)$")
   if measures then
-    actions.measure(action, measures)
-    actions.keep_result(q, action, sequence, result)
+    local results = require "results"
+    results.measure(action, measures)
+    results.keep(q, action, sequence, result)
   end
 end
 

@@ -99,6 +99,7 @@ function queue.count(q, name, amount)
   q.counts[name] = (q.counts[name] or 0) + amount
 end
 
+-- With it goes what was noted for others on the way: messages to clients, duties, events.
 function queue.save(q)
   local changes = {}
   local state = pack(q, NUMBERS)
@@ -120,6 +121,18 @@ function queue.save(q)
     if amount ~= 0 then
       redis.call("HINCRBY", q.keys.queue, name, amount)
     end
+  end
+  if q.told then
+    local waking = require "waking"
+    waking.save_told(q)
+  end
+  if q.duties then
+    local duties = require "duties"
+    duties.save(q)
+  end
+  if q.events then
+    local events = require "events"
+    events.save(q)
   end
 end
 

@@ -41,7 +41,7 @@ function waking.tell_holders(q, what)
 end
 
 function waking.save_told(q)
-  for _, told in ipairs(q.told or {}) do
+  for _, told in ipairs(q.told) do
     waking.tell(q, told.client, told.what)
   end
 end

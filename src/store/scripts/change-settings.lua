@@ -54,7 +54,6 @@ local sleeper = waking.find(q)
 redis.call("HSET", settings_key, "changed", cjson.encode(changed))
 redis.call("HSET", queue_key, "settings", packed)
 tenants.save(q)
-events.save(q)
 queue.save(q)
 if sleeper then
   waking.wake(q, sleeper)

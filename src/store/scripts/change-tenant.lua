@@ -91,7 +91,6 @@ elseif patch.paused == false then
   redis.call("ZREM", paused_key, name)
 end
 tenants.save(q)
-events.save(q)
 queue.save(q)
 if sleeper then
   waking.wake(q, sleeper)

@@ -201,7 +201,7 @@ if q.limits then
   local limits = require "limits"
   limits.save(q)
 end
-if q.actions or q.events then
+if q.actions then
   local actions = require "actions"
   actions.save(q)
 end

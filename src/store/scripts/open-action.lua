@@ -21,6 +21,23 @@ local webhook = ARGV[6] -- JSON for whoever tells it, or empty
 
 local FORGOTTEN_AT_ONCE = 10
 
+-- Of a few actions of the list, those whose records are gone, with the list of their tenant. Any few, from a place that
+-- depends on the clock: the oldest may be those that never end.
+local function forgotten(q, key, most)
+  local count = redis.call("ZCARD", key)
+  local from = count > most and q.clock % count or 0
+  local gone = {}
+  for _, member in ipairs(redis.call("ZRANGE", key, from, from + most - 1)) do
+    if redis.call("EXISTS", q.keys.prefix .. "action:" .. member) == 0 then
+      local owner, short_name = string.match(member, "^([^:]*):(.*)$")
+      local own_key = q.keys.prefix .. "actions:" .. owner
+      redis.call("EXISTS", own_key)
+      gone[#gone + 1] = { member = member, own_key = own_key, name = short_name }
+    end
+  end
+  return gone
+end
+
 local known = requests.recall(client_key, request)
 if known then
   return known
@@ -45,7 +62,7 @@ if not action then
   duties.drop(q, duties.name("webhook", action))
   local own_key = q.keys.prefix .. "actions:" .. tenant
   redis.call("EXISTS", own_key)
-  for _, gone in ipairs(actions.forgotten(q, actions_key, FORGOTTEN_AT_ONCE)) do
+  for _, gone in ipairs(forgotten(q, actions_key, FORGOTTEN_AT_ONCE)) do
     redis.call("ZREM", actions_key, gone.member)
     redis.call("ZREM", gone.own_key, gone.name)
   end

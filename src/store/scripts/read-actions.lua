@@ -9,6 +9,25 @@ local now_given = ARGV[1] -- µs; empty: the server's time
 local with_statistics = tonumber(ARGV[2]) -- 1: what their jobs took, how they failed, and the aggregate
 local names, names_from = ARGV, 3 -- list: tenant:name
 
+-- Numbers of sixteen digits travel as text.
+local function described(q, tenant, name)
+  local action = actions.load(q, tenant, name)
+  if not action then
+    return {}
+  end
+  local numbers = {}
+  for _, field in ipairs(actions.NUMBERS) do
+    numbers[#numbers + 1] = field
+    numbers[#numbers + 1] = string.format("%.0f", action[field])
+  end
+  -- An aggregate may be large: only whoever wants to know what became of the action reads it.
+  local kept = with_statistics == 1 and redis.call("HMGET", action.key, "aggregate", "error") or {}
+  return {
+    tenant .. ":" .. name, action.state, numbers, cjson.encode(action.rules), kept[1] or "", kept[2] or "",
+    with_statistics == 1 and redis.call("HGETALL", q.keys.prefix .. "stats:" .. tenant .. ":" .. name) or {},
+  }
+end
+
 local q = queue.open({ prefix = string.sub(queue_key, 1, -6), queue = queue_key }, time.now(now_given))
 if not q then
   return { "unregistered" }
@@ -16,6 +35,6 @@ end
 local reply = { "actions", string.format("%d", q.now) }
 for i = names_from, #names do
   local tenant, name = string.match(names[i], "^([^:]*):(.*)$")
-  reply[#reply + 1] = actions.described(q, tenant, name, with_statistics == 1)
+  reply[#reply + 1] = described(q, tenant, name)
 end
 return reply

@@ -55,5 +55,6 @@ end
 if is_made then
   redis.call("HSET", action.key, error == "" and "aggregate" or "error", error == "" and aggregate or error)
   actions.save(q)
+  queue.save(q)
 end
 return requests.remember(client_key, request, { "settled", due })
