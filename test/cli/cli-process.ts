@@ -1,12 +1,23 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { afterAll } from 'vitest'
 import { goFirst } from '../../src/testing/go-first.ts'
 import { root } from '../docs/markdown.ts'
 
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 // By its place: a child in another folder would not find it by its name.
 const loader = import.meta.resolve('tsx')
+
+const running = new Set<CliProcess>()
+
+// A test that fails does not come to where it ends what it has started.
+afterAll(async () => {
+  for (const cli of running) {
+    cli.signal('SIGKILL')
+    await cli.ended()
+  }
+})
 
 export interface CliOptions {
   readonly cwd?: string
@@ -47,12 +58,16 @@ export class CliProcess {
     })
     this.#child.stdin.on('error', () => {})
     this.#child.stdin.end(input)
-    this.#ended = once(this.#child, 'close').then(([code, signal]) => ({
-      code: code as number | null,
-      signal: signal as NodeJS.Signals | null,
-      stdout: this.#stdout,
-      stderr: this.#stderr,
-    }))
+    this.#ended = once(this.#child, 'close').then(([code, signal]) => {
+      running.delete(this)
+      return {
+        code: code as number | null,
+        signal: signal as NodeJS.Signals | null,
+        stdout: this.#stdout,
+        stderr: this.#stderr,
+      }
+    })
+    running.add(this)
   }
 
   get stderr(): string {
