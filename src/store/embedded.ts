@@ -63,8 +63,8 @@ const LONGEST_SOCKET_PATH_BYTES = 100
 /**
  * Runs redis-server as its child and waits for its end, so that it knows how it ended: 0 is a clean stop, with all
  * data on disk. Meanwhile it asks every period who is connected: one line is redis-cli itself, and no line means that
- * there was no answer, which is no reason to stop; that the folder is gone is one: nobody can come any more. It belongs to no terminal and no process group of a user, so
- * nothing that ends its users ends it.
+ * there was no answer, which is no reason to stop; that the folder is gone is one: nobody can come any more. It belongs
+ * to no terminal and no process group of a user, so nothing that ends its users ends it.
  */
 const SUPERVISOR = `
 trap '' HUP INT

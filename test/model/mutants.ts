@@ -227,8 +227,8 @@ const mutants: readonly Mutant[] = [
   },
   {
     what: 'a job of an ended action is tried again',
-    line: 'elseif action and actions.is_over(action) then',
-    becomes: 'elseif false then',
+    line: 'if not is_marked and not is_action_over then',
+    becomes: 'if not is_marked then',
   },
   {
     what: 'an action fails at the ratio, not above it',

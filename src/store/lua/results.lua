@@ -4,8 +4,8 @@ local results = {}
 
 local ERRORS_KEPT = 50 -- different errors counted for an action; what comes later is counted as others
 
-local function key_of(q, kind, action)
-  return q.keys.prefix .. kind .. ":" .. action.tenant .. ":" .. action.name
+local function key_of(start, action)
+  return start .. action.tenant .. ":" .. action.name
 end
 
 -- What a worker says of jobs that succeeded: attempts, throttles, then duration bucket and count by turns.
@@ -27,7 +27,7 @@ function results.measure(action, text)
 end
 
 local function known_error(q, action, field)
-  return action.messages[field] or redis.call("HGET", key_of(q, "stats", action), field)
+  return action.messages[field] or redis.call("HGET", key_of(q.keys.prefix .. "stats:", action), field)
 end
 
 -- A job has failed for good. `error` is JSON of ours, or empty.
@@ -56,7 +56,7 @@ function results.keep(q, action, sequence, line)
     return
   end
   action.results = action.results or {}
-  local is_known = redis.call("HEXISTS", key_of(q, "results", action), sequence) == 1
+  local is_known = redis.call("HEXISTS", key_of(q.keys.prefix .. "results:", action), sequence) == 1
   action.results[#action.results + 1] = { sequence = sequence, line = line, is_known = is_known }
 end
 
@@ -69,14 +69,14 @@ local function save_lines(q, action)
       finished[#finished + 1] = result.sequence
     end
   end
-  redis.call("HSET", key_of(q, "results", action), unpack(lines))
+  redis.call("HSET", key_of(q.keys.prefix .. "results:", action), unpack(lines))
   if #finished > 0 then
-    redis.call("RPUSH", key_of(q, "finished", action), unpack(finished))
+    redis.call("RPUSH", key_of(q.keys.prefix .. "finished:", action), unpack(finished))
   end
 end
 
 local function save_statistics(q, action)
-  local key = key_of(q, "stats", action)
+  local key = key_of(q.keys.prefix .. "stats:", action)
   for field, count in pairs(action.durations or {}) do
     redis.call("HINCRBY", key, field, count)
   end
@@ -84,15 +84,16 @@ local function save_statistics(q, action)
     redis.call("HSET", key, field, text)
   end
   if action.letters then
-    redis.call("RPUSH", key_of(q, "letters", action), unpack(action.letters))
+    redis.call("RPUSH", key_of(q.keys.prefix .. "letters:", action), unpack(action.letters))
   end
 end
 
 -- The last read: the keys that are written.
 function results.close(q, action)
+  local prefix = q.keys.prefix
   redis.call(
-    "EXISTS", key_of(q, "stats", action), key_of(q, "letters", action), key_of(q, "results", action),
-    key_of(q, "finished", action)
+    "EXISTS", key_of(prefix .. "stats:", action), key_of(prefix .. "letters:", action),
+    key_of(prefix .. "results:", action), key_of(prefix .. "finished:", action)
   )
 end
 
@@ -107,11 +108,11 @@ end
 
 -- Results may go before the record, but not after it: they would seem to be of the next action of that name.
 function results.expire(q, action, keep_ms)
-  redis.call("PEXPIRE", key_of(q, "stats", action), keep_ms)
-  redis.call("PEXPIRE", key_of(q, "letters", action), keep_ms)
+  redis.call("PEXPIRE", key_of(q.keys.prefix .. "stats:", action), keep_ms)
+  redis.call("PEXPIRE", key_of(q.keys.prefix .. "letters:", action), keep_ms)
   local results_ms = math.min(keep_ms, math.ceil(q.settings.keep_results / 1000))
-  redis.call("PEXPIRE", key_of(q, "results", action), results_ms)
-  redis.call("PEXPIRE", key_of(q, "finished", action), results_ms)
+  redis.call("PEXPIRE", key_of(q.keys.prefix .. "results:", action), results_ms)
+  redis.call("PEXPIRE", key_of(q.keys.prefix .. "finished:", action), results_ms)
 end
 
 return results
