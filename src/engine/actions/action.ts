@@ -208,7 +208,9 @@ export class Action {
       const [found] = await readActions(this.#host.requests, [`${this.#tokens.tenant}:${toToken(name)}`])
       if (!found?.isSealed) return name
     }
-    throw new RangeError(`action "${this.id}" was retried ${MOST_RETRIES} times`)
+    throw new RangeError(
+      `Action "${this.id}" was retried ${MOST_RETRIES} times: retry the last of its retries instead.`,
+    )
   }
 
   /** As it stands now and after every change. */

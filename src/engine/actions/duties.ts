@@ -22,8 +22,7 @@ export type TellWebhook = (webhook: Webhook, id: string, summary: ActionSummary)
 const AT_ONCE = 4
 const FREED_AT_ONCE = 1_000
 // An aggregate that fails is tried four times, like a job; a webhook for about two days.
-const AGGREGATE_TRIES = 4
-const WEBHOOK_TRIES = 20
+const MOST_TRIES: Readonly<Record<Duty['kind'], number>> = { aggregate: 4, webhook: 20, seal: Infinity, free: Infinity }
 const LONGEST_WAIT_MS = 4 * 3_600_000
 // Another process may have what this one lacks.
 const PASS_ON_MS = 2_000
@@ -147,7 +146,8 @@ export class Duties {
   #outcomeInTime(duty: Duty): Promise<DutyOutcome> {
     return new Promise((resolve) => {
       const giveUp = () => resolve({ outcome: 'renewed', afterMs: 0 })
-      if (this.#hasGivenUp) giveUp()
+      // It was taken while this closed: nothing is begun that another would do a second time.
+      if (this.#hasGivenUp) return giveUp()
       this.#givingUp.add(giveUp)
       void this.#outcomeOf(duty)
         .then(resolve)
@@ -175,14 +175,11 @@ export class Duties {
   }
 
   #failed(duty: Duty, error: unknown): DutyOutcome {
-    const tries = duty.tries + 1
-    const most = duty.kind === 'aggregate' ? AGGREGATE_TRIES : duty.kind === 'webhook' ? WEBHOOK_TRIES : Infinity
-    const isLast = tries >= most
-    if (!this.#hasGivenUp)
-      this.#warn(`${duty.kind}.failed`, `The ${duty.kind} of "${duty.id}" failed ${tries} times.`, error)
+    const isLast = duty.tries + 1 >= MOST_TRIES[duty.kind]
+    const afterMs = Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** duty.tries) * (0.75 + Math.random() / 2)
+    if (!this.#hasGivenUp) this.#warn(`${duty.kind}.failed`, failureOf(duty, isLast ? undefined : afterMs), error)
     if (isLast) return { outcome: 'done', ...(duty.kind === 'aggregate' ? { error: encodeError(error) } : {}) }
-    const waitMs = Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** duty.tries)
-    return { outcome: 'again', afterMs: waitMs * (0.75 + Math.random() / 2) }
+    return { outcome: 'again', afterMs }
   }
 
   async #webhook({ tenant, name }: Duty): Promise<DutyOutcome> {
@@ -216,6 +213,14 @@ export class Duties {
   #warn(event: string, message: string, error: unknown): void {
     this.#log({ level: 'warn', event, message: `Queue "${this.#queue}": ${message}`, error })
   }
+}
+
+/** What an operator reads. @param afterMs - Until the next try; undefined when it was the last. */
+function failureOf({ id, kind, tries }: Duty, afterMs: number | undefined): string {
+  const what = `Duty "${id}" failed ${tries + 1} times`
+  if (afterMs !== undefined) return `${what}; it is tried again in ${Math.ceil(afterMs / 1_000)} s.`
+  const end = kind === 'webhook' ? 'nobody is told that the action has ended' : 'the action has failed'
+  return `${what} and is given up: ${end}. Its summary says what became of its jobs.`
 }
 
 /** The same whenever it is told, so that whoever hears it twice can tell; names may hold what no header can. */
