@@ -4,9 +4,16 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { LeaseLostError, PermanentError, Sluice } from '../../src/index.ts'
 import { stopEmbeddedServer } from '../../src/store/embedded.ts'
+import { keyPrefix } from '../../src/store/keys.ts'
 import { Countdown, pause, payloads, until, useEngine, withResolvers } from './engine.ts'
 
 const engine = useEngine()
+
+/** Until so many processes wait to be woken for a queue. */
+async function untilIdle(queue: string, processes: number): Promise<void> {
+  const client = engine.server.client()
+  await until(async () => (await client.zcard(`${keyPrefix(engine.prefix, queue)}idle`)) === processes)
+}
 
 describe('two processes', () => {
   it('share the work of a queue', async () => {
@@ -67,7 +74,7 @@ describe('two processes', () => {
         { concurrency: 1 },
       )
     })
-    await pause(100)
+    await untilIdle('q', 3)
 
     await queues[0]?.submit({ type: 'T', jobs: payloads(3) })
 
@@ -365,12 +372,12 @@ it('keeps queues of one process apart', async () => {
     seen.push('a')
     done.tick()
   })
-  await pause(20)
+  await untilIdle('a', 1)
   b.process('T', () => {
     seen.push('b')
     done.tick()
   })
-  await pause(20)
+  await untilIdle('b', 1)
 
   await b.submit({ type: 'T' })
   await a.submit({ type: 'T' })
