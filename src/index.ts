@@ -11,6 +11,7 @@ export type { ClaimedJob } from './engine/claimed-job.ts'
 export type { CongestionLevel } from './engine/congestion.ts'
 export type { DeadLetter, DeadLetters } from './engine/dead-letters.ts'
 export type { QueueEvent } from './engine/events.ts'
+export type { FairnessSettings, QueueView } from './engine/fairness.ts'
 export type { Job } from './engine/job.ts'
 export type { Handler, JobContext } from './engine/job-run.ts'
 export type { JobView } from './engine/job-view.ts'
@@ -19,11 +20,9 @@ export type { Log, LogEntry } from './engine/log.ts'
 export { discard, type Outcome, throttled } from './engine/outcome.ts'
 export type {
   BulkInput,
-  FairnessSettings,
   JobOwner,
   Middleware,
   Queue,
-  QueueView,
   SubmitOptions,
   SubmittedJob,
 } from './engine/queue.ts'

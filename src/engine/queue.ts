@@ -21,6 +21,7 @@ import { Duties, type TellWebhook } from './actions/duties.ts'
 import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { followEvents, type QueueEvent } from './events.ts'
+import { checkFairness, type FairnessSettings, fairnessOf, type QueueView } from './fairness.ts'
 import { Grant } from './grant.ts'
 import { decodeJobs, type Job } from './job.ts'
 import type { Handler, JobContext } from './job-run.ts'
@@ -33,7 +34,6 @@ import {
   type ProcessOptions,
   type QueueOptions,
   type QueueSettings,
-  queueRules,
 } from './queue-options.ts'
 import { type JobInput, Packer } from './submission.ts'
 import { type SubmitSummary, Submitter } from './submitter.ts'
@@ -82,24 +82,6 @@ const processRules = {
   timeoutMs: optional(integer({ min: 1, max: 86_400_000 })),
   maxRetries: optional(integer({ min: 0, max: 1_000 })),
   levels: allLevels,
-}
-
-const fairnessRules = {
-  quantum: optional(queueRules.quantum),
-  alpha: optional(queueRules.alpha),
-  maxProgressMs: optional(queueRules.maxProgressMs),
-  maxWaitMs: optional(queueRules.maxWaitMs),
-}
-
-/** What can be changed while running; see QueueOptions. */
-export type FairnessSettings = Pick<QueueOptions, 'quantum' | 'alpha' | 'maxProgressMs' | 'maxWaitMs'>
-
-/** How a queue shares and whether it is paused, changes made while running included. */
-export interface QueueView extends Required<FairnessSettings> {
-  readonly name: string
-  /** In ms since 1970; undefined: it is not paused. */
-  readonly pausedSince: number | undefined
-  readonly levelsPausedSince: Readonly<Record<Level, number | undefined>>
 }
 
 const submitRules = {
@@ -324,14 +306,7 @@ export class Queue {
   async view(): Promise<QueueView> {
     await this.#ready()
     const { values, ...pauses } = await readSettings(this.#requests)
-    return {
-      name: this.name,
-      quantum: values.quantum,
-      alpha: values.alpha,
-      maxProgressMs: values.max_progress / 1000,
-      maxWaitMs: values.max_wait / 1000,
-      ...pauses,
-    }
+    return { name: this.name, ...fairnessOf(values), ...pauses }
   }
 
   /**
@@ -371,16 +346,9 @@ export class Queue {
 
   /** Changes how the queue shares, on every worker at once; it stays changed until `change` says otherwise. */
   async change(settings: FairnessSettings): Promise<void> {
-    const { quantum, alpha, maxProgressMs, maxWaitMs } = checkOptions(`queue "${this.name}"`, settings, fairnessRules)
+    const values = checkFairness(this.name, settings)
     await this.#ready()
-    await changeSettings(this.#requests, {
-      values: {
-        ...(quantum === undefined ? {} : { quantum }),
-        ...(alpha === undefined ? {} : { alpha }),
-        ...(maxProgressMs === undefined ? {} : { max_progress: maxProgressMs * 1000 }),
-        ...(maxWaitMs === undefined ? {} : { max_wait: maxWaitMs * 1000 }),
-      },
-    })
+    await changeSettings(this.#requests, { values })
   }
 
   /**
