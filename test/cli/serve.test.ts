@@ -83,11 +83,11 @@ describe('sluice serve', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1)
   })
 
-  it('ends with 8 when Redis is not there', async () => {
+  it('ends with 8 when Redis is not there, and says what to do', async () => {
     const { code, stderr } = await sluice(['serve', '--port', '0', '--redis', 'redis://127.0.0.1:1'], { cwd: folder() })
 
     expect(code).toBe(8)
-    expect(stderr).toMatch(/^sluice: Redis is not available: .*\n$/)
+    expect(stderr).toMatch(/^sluice: Redis is not available: .* start it, or name another with --redis .*\n$/)
   })
 })
 

@@ -44,12 +44,12 @@ async function serve({ output, options }: Invocation<ServeOptions>): Promise<Exi
   const { createServer, refuseOpenBinding } = await import('../../http/index.ts')
   refuseOpenBinding(host, config.keys ?? [])
   const interruption = Interruption.listen(() => output.talk('Letting what runs end; once more to end at once.'))
-  const { openQueues, openSluice, startWorker } = await import('../serve/open-queues.ts')
+  const { openQueues, openSluice, startWorker, untilReady } = await import('../serve/open-queues.ts')
   const sluice = openSluice(config)
   const endings: (() => void)[] = []
   let server: FastifyInstance | undefined
   try {
-    await sluice.ready()
+    await untilReady(sluice, config)
     const queues = openQueues(sluice, config.queues)
     server = createServer({ sluice, queues, keys: config.keys ?? [], log: logOf(options) })
     const url = await listen(server, { host, port })

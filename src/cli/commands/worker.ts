@@ -35,11 +35,11 @@ async function work({ output, options }: Invocation<WorkerOptions>): Promise<Exi
     )
   }
   const interruption = Interruption.listen(() => output.talk('Letting running jobs end; once more to end at once.'))
-  const { openQueues, openSluice, startWorker } = await import('../serve/open-queues.ts')
+  const { openQueues, openSluice, startWorker, untilReady } = await import('../serve/open-queues.ts')
   const sluice = openSluice(config)
   const endings: (() => void)[] = []
   try {
-    await sluice.ready()
+    await untilReady(sluice, config)
     const queues = openQueues(sluice, Object.fromEntries(names.map((name) => [name, config.queues[name] ?? {}])))
     for (const [name, queue] of Object.entries(queues)) endings.push(startWorker(queue, config.queues[name] ?? {}))
     output.data({ queues: names }, () => `Working on ${names.join(', ')}. Ctrl-C ends it.`)

@@ -1,5 +1,6 @@
 import { httpRequest } from '../../bulk/http-request/http-request.ts'
-import { type Queue, Sluice } from '../../index.ts'
+import { isSluiceError, type Queue, Sluice } from '../../index.ts'
+import { CliError } from '../cli-error.ts'
 import type { ServedQueue, SluiceConfig } from '../define-config.ts'
 
 const DEFAULT_CONCURRENCY = 20
@@ -8,6 +9,21 @@ const DEFAULT_CONCURRENCY = 20
 export function openSluice(config: SluiceConfig): Sluice {
   const { host: _host, port: _port, keys: _keys, queues: _queues, ...options } = config
   return new Sluice({ redis: 'embedded', ...options })
+}
+
+/** Waits until the store answers. A server that does not is one that somebody else has to start. */
+export async function untilReady(sluice: Sluice, { redis }: SluiceConfig): Promise<void> {
+  try {
+    await sluice.ready()
+  } catch (error) {
+    const isElsewhere = redis !== undefined && redis !== 'embedded'
+    if (!isElsewhere || !isSluiceError(error) || error.code !== 'SLUICE_STORE_UNAVAILABLE') throw error
+    const advice = 'start it, or name another with --redis or "redis" of the config file'
+    throw new CliError('unreachable', `${error.message} To go on, ${advice}.`, {
+      cause: error,
+      details: { code: error.code },
+    })
+  }
 }
 
 export function openQueues(sluice: Sluice, served: Readonly<Record<string, ServedQueue>>): Record<string, Queue> {
