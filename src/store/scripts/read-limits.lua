@@ -6,7 +6,7 @@ local time = require "time"
 local queue = require "queue"
 local limits = require "limits"
 local tenants = require "tenants"
-local bucket = require "bucket"
+local readings = require "readings"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
 local ready_normal_key = KEYS[3] -- zset: tenant → score
@@ -26,34 +26,7 @@ if not q then
   return { "unregistered" }
 end
 limits.open(q)
-local rows = {}
-
-local function add(scope, state)
-  local rule = state.rule
-  if state.holder then
-    local used = state.holder[state.field]
-    local left = math.max(0, rule.max - used)
-    rows[#rows + 1] = { scope, rule.name, rule.kind, rule.max, 0, 0, 0, left, used, 0, 0 }
-    return
-  end
-  local left = bucket.available(state)
-  local opens = left > 0 and 0 or bucket.instant(state, 1) - now
-  local used = math.min(rule.burst, math.ceil(math.max(0, state.tat - now) / state.interval))
-  local full = math.max(0, state.tat - now, state.closed_until - now)
-  rows[#rows + 1] =
-    { scope, rule.name, rule.kind, rule.count, rule.window, rule.burst, state.jitter, left, used, opens, full }
-end
-
-for _, scope in ipairs({ "queue", "high", "normal", "low" }) do
-  for _, state in ipairs(q.limits[scope]) do
-    add(scope, state)
-  end
-end
-if name ~= "" then
-  for _, state in ipairs(limits.of_tenant(q, tenants.load(q, name))) do
-    add("tenant", state)
-  end
-end
+local rows = readings.all(q, name ~= "" and tenants.load(q, name) or nil)
 local active = 0
 for _, key in ipairs({ ready_high_key, ready_normal_key, ready_low_key, parked_key, unparking_key }) do
   active = active + redis.call("ZCARD", key)
