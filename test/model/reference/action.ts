@@ -153,7 +153,7 @@ export function viewOf(queue: QueueState, action: Action, now: number, withStati
     throttles,
     perSecond: before.at === 0 || seconds <= 0 ? 0 : (doneIn(queue, action) - before.done) / seconds,
     aggregate: action.aggregate ?? '',
-    error: action.error ?? '',
+    error: withStatistics ? (action.error ?? '') : '',
     statistics: new Map(withStatistics ? statisticsOf(action) : []),
   }
 }

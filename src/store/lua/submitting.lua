@@ -1,0 +1,193 @@
+-- Putting new jobs at the end of their lanes: what submitting them and the ticks of schedules have in common. Lines are
+-- dealt with one after the other while the script reads; all of them are written at the end.
+local time = require "time"
+local queue = require "queue"
+local tenants = require "tenants"
+local standing = require "standing"
+local lanes = require "lanes"
+local ids = require "ids"
+
+local submitting = {}
+
+function submitting.open()
+  return { accepted = 0, duplicates = 0, pushes = {}, later = {}, earliest = time.NEVER }
+end
+
+-- How many more jobs the tenant and the queue may have pending.
+local function room_of(q, tenant)
+  local settings = q.settings
+  local of_queue = settings.max_pending > 0 and settings.max_pending - q.waiting - q.delayed or math.huge
+  local of_tenant = settings.max_pending_tenant > 0 and settings.max_pending_tenant - tenant.waiting - tenant.delayed
+    or math.huge
+  return math.max(0, math.min(of_queue, of_tenant))
+end
+
+local function digest_is_new(q, batch, lane, digest)
+  if ids.find(q, ids.open(q, lane.action), digest) then
+    batch.duplicates = batch.duplicates + 1
+    return false
+  end
+  return true
+end
+
+-- A tenant that had nothing to do starts to count anew.
+local function add_to_total(q, tenant, count)
+  if tenant.total > 0 and tenant.waiting + tenant.delayed == 0 and tenants.running(q, tenant) == 0 then
+    tenant.total = 0
+  end
+  tenant.total = tenant.total + count
+end
+
+local function append(q, tenant, lane, count)
+  add_to_total(q, tenant, count)
+  tenant.waiting, q.waiting = tenant.waiting + count, q.waiting + count
+  if lane.action then
+    local actions = require "actions"
+    actions.accept(lane.action, "waiting", count)
+  end
+  return lanes.append(q, tenant, lane, count)
+end
+
+-- Each answers the first sequence and how many of the line's jobs were dealt with.
+
+local function submit_fresh(q, batch, tenant, lane, values, from, count)
+  local taken = math.min(count, room_of(q, tenant))
+  if taken == 0 then
+    return "0", 0
+  end
+  batch.pushes[#batch.pushes + 1] = { lane = lane, values = values, from = from, to = from + taken - 1 }
+  batch.accepted = batch.accepted + taken
+  return string.format("%.0f", append(q, tenant, lane, taken)), taken
+end
+
+local function submit_named(q, batch, tenant, lane, values, from, count)
+  local texts, digests, room = {}, {}, room_of(q, tenant)
+  local dealt_with = count
+  local seen = {}
+  for i = 0, count - 1 do
+    local digest = values[from + 2 * i]
+    if seen[digest] then
+      batch.duplicates = batch.duplicates + 1
+    elseif digest_is_new(q, batch, lane, digest) then
+      if #texts == room then
+        dealt_with = i
+        break
+      end
+      seen[digest] = true
+      digests[#digests + 1] = digest
+      texts[#texts + 1] = values[from + 2 * i + 1]
+    end
+  end
+  if #texts == 0 then
+    return "0", dealt_with
+  end
+  local first = append(q, tenant, lane, #texts)
+  for i, digest in ipairs(digests) do
+    ids.add(ids.open(q, lane.action), digest, string.format("%s:%s:%.0f", lane.level, lane.token, first + i - 1))
+  end
+  batch.pushes[#batch.pushes + 1] = { lane = lane, values = texts, from = 1, to = #texts }
+  batch.accepted = batch.accepted + #texts
+  return string.format("%.0f", first), dealt_with
+end
+
+local function submit_later(q, batch, tenant, lane, values, from, count)
+  local first
+  local room = room_of(q, tenant)
+  for i = 0, count - 1 do
+    local instant, digest, text = values[from + 3 * i], values[from + 3 * i + 1], values[from + 3 * i + 2]
+    if digest == "" or digest_is_new(q, batch, lane, digest) then
+      if room == 0 then
+        return first or "0", i
+      end
+      room = room - 1
+      -- A leading zero keeps these numbers apart from those of the lane's list.
+      local sequence = string.format("0%.0f", queue.tick(q))
+      local job = string.format("%s:%s:%s:%s", lane.level, lane.token, sequence, tenant.name)
+      if digest ~= "" then
+        ids.add(ids.open(q, lane.action), digest, string.format("%s:%s:%s", lane.level, lane.token, sequence))
+      end
+      local is_relative = string.byte(instant) == 43
+      local due = (is_relative and q.now or 0) + tonumber(string.sub(instant, 2))
+      batch.later[#batch.later + 1] = { job = job, text = text, due = due }
+      batch.earliest = math.min(batch.earliest, due)
+      add_to_total(q, tenant, 1)
+      tenant.delayed, q.delayed = tenant.delayed + 1, q.delayed + 1
+      if lane.action then
+        local actions = require "actions"
+        actions.accept(lane.action, "delayed", 1)
+      end
+      batch.accepted = batch.accepted + 1
+      first = first or sequence
+    end
+  end
+  return first or "0", count
+end
+
+local SUBMIT = {
+  fresh = { submit = submit_fresh, width = 1 },
+  named = { submit = submit_named, width = 2 },
+  later = { submit = submit_later, width = 3 },
+}
+
+-- How many values a job of that kind takes.
+function submitting.width(kind)
+  return SUBMIT[kind].width
+end
+
+-- Jobs of one kind for one lane: `count` of them from `from` on in `values`. Answers the first sequence given and how
+-- many were dealt with, fewer than `count` when there is no room; nil when the action of the lane takes no more.
+function submitting.line(q, batch, tenant, lane, kind, values, from, count)
+  local first, dealt_with = nil, count
+  if not lane.action then
+    first, dealt_with = SUBMIT[kind].submit(q, batch, tenant, lane, values, from, count)
+  else
+    local actions = require "actions"
+    if not actions.is_closed(lane.action) then
+      first, dealt_with = SUBMIT[kind].submit(q, batch, tenant, lane, values, from, count)
+      actions.receive(q, lane.action, dealt_with)
+    end
+  end
+  standing.settle(q, tenant)
+  return first, dealt_with
+end
+
+-- Whom to wake, read before the first write: somebody, if there is work where there was none or something is due before
+-- the alarm that is held.
+function submitting.sleeper(q, batch)
+  local waking = require "waking"
+  local sleeper = waking.find(q)
+  if not sleeper or batch.earliest < (waking.alarm(q) or time.NEVER) then
+    return sleeper
+  end
+  for _, tenant in ipairs(q.tenants.list) do
+    for _, stand in pairs(tenant.at) do
+      if stand.present and not stand.was_present then
+        return sleeper
+      end
+    end
+  end
+  return nil
+end
+
+function submitting.save(q, batch)
+  for _, push in ipairs(batch.pushes) do
+    redis.call("RPUSH", push.lane.key, unpack(push.values, push.from, push.to))
+  end
+  for _, job in ipairs(batch.later) do
+    redis.call("HSET", q.keys.aside, job.job, job.text)
+    redis.call("ZADD", q.keys.delayed, job.due, job.job)
+  end
+  queue.count(q, "submitted", batch.accepted)
+  lanes.save(q)
+  if q.ids then
+    ids.save(q, q.ids)
+  end
+  if q.actions then
+    local actions = require "actions"
+    actions.save(q)
+  end
+  tenants.save(q)
+  queue.save(q)
+end
+
+return submitting
