@@ -164,6 +164,9 @@ function predictQueue(model: QueueModel): [string, string][] {
   for (const [name, count] of Object.entries(statistics)) {
     if (count !== 0) fields.push([COUNTED[name] ?? name, String(count)])
   }
+  for (const [name, count] of Object.entries(model.counted)) {
+    if (/^(granted|denied):/.test(name)) fields.push([name, String(count)])
+  }
   return fields
 }
 

@@ -10,6 +10,7 @@ local claiming = {}
 local LOOKS = 64 -- tenants looked at in one claim
 local GUARD_EVERY = 10 -- turns, of which one may go to an overdue tenant
 
+local WEIGHTS = { high = "weights:high", normal = "weights:normal", low = "weights:low" }
 local huge, floor, ceil = math.huge, math.floor, math.ceil
 
 -- The module of that name, where the queue has limits.
@@ -89,7 +90,18 @@ end
 local function park(q, tenant, at, until_us, limit)
   local standing = require "standing"
   at.used, at.changed = 0, true
-  standing.park(q, tenant, until_us, limit)
+  granting.deny(q, "tenant", limit)
+  standing.park(q, tenant, until_us, limit.rule.name)
+end
+
+-- A limit of the queue or a level has nothing to grant. It denies nobody when nobody is in line for it.
+local function note_denied(q, scope, limit, levels)
+  for i = 1, #levels do
+    if q[WEIGHTS[levels[i]]] > 0 then
+      granting.deny_all(q, scope, limit)
+      return
+    end
+  end
 end
 
 -- As math.min; this costs a fifth of a call of it.
@@ -169,17 +181,20 @@ end
 local function claim_level(q, level, levels)
   local claim = q.claim
   local is_limited = granting and (q.limits.queue[1] or q.limits[level][1])
-  local queue_free, level_free = huge, huge
+  local queue_free, level_free, of_queue, of_level, _ = huge, huge, nil, nil, nil
   while claim.left > 0 and claim.looks < LOOKS and q.bytes_left > 0 do
     if is_limited then
-      queue_free, level_free = available(q, "queue"), available(q, level)
+      queue_free, _, of_queue = available(q, "queue")
+      level_free, _, of_level = available(q, level)
     end
     if queue_free == 0 then
+      note_denied(q, "queue", of_queue, levels)
       claim.is_closed = true
       claim.wait_until = granting.batch_instant(q.limits.queue, claim.left)
       return
     end
     if level_free == 0 then
+      note_denied(q, level, of_level, { level })
       claim.wait_until = math.min(claim.wait_until, granting.batch_instant(q.limits[level], claim.left))
       return
     end

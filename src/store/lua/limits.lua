@@ -118,6 +118,7 @@ function limits.tenant_rules(q, tenant)
   end
   for _, mine in ipairs(own) do
     if not replaced[mine.name] and mine.kind ~= "none" then
+      mine.counted_as = "other"
       rules[#rules + 1] = mine
     end
   end
@@ -161,21 +162,25 @@ local function available(state)
   return bucket.available(state)
 end
 
--- When every bucket among them has a permit: 0 if now. A job that runs already has its slots.
+-- When every bucket among them has a permit, and the one that has it last: 0 if now. A job that runs already has its
+-- slots.
 function limits.bucket_instant(states, now)
-  local latest = 0
+  local latest, last = 0, nil
   for i = 1, #states do
     local state = states[i]
     if not state.holder and bucket.available(state) == 0 then
-      latest = max(latest, bucket.instant(state, 1), now + 1)
+      local instant = max(bucket.instant(state, 1), now + 1)
+      if instant > latest then
+        latest, last = instant, state
+      end
     end
   end
-  return latest
+  return latest, last
 end
 
 -- The least that all of them can grant; when that is nothing, the latest instant named and the limit that names it.
 function limits.available(states)
-  local least, until_us, name = math.huge, 0, nil
+  local least, until_us, last = math.huge, 0, nil
   for i = 1, #states do
     local state = states[i]
     local permits = available(state)
@@ -185,11 +190,50 @@ function limits.available(states)
     if permits == 0 then
       local instant = state.holder and time.NEVER or bucket.instant(state, 1)
       if instant > until_us then
-        until_us, name = instant, state.rule.name
+        until_us, last = instant, state
       end
     end
   end
-  return least, until_us, name
+  return least, until_us, last
+end
+
+-- What a limit granted and denied is counted in the queue's hash. All tenants' limits of one name count as one, and
+-- names that only tenants' own limits have as "other": there are as many fields as the queue has limits.
+local function counted(scope, rule)
+  return scope .. "/" .. (rule.counted_as or rule.name)
+end
+
+local function count_grants(q, scope, rule, permits)
+  -- The rules of the template are this script's own copy: each tenant finds it here.
+  local field = rule.granted_field
+  if not field then
+    field = "granted:" .. counted(scope, rule)
+    rule.granted_field = field
+  end
+  q.counts[field] = (q.counts[field] or 0) + permits
+end
+
+-- Why a limit has nothing to grant.
+local function reason_of(state)
+  if state.holder then
+    return "concurrency"
+  end
+  return state.closed_until > state.now and "restart" or "rate"
+end
+
+local function denied_field(scope, state)
+  return "denied:" .. counted(scope, state.rule) .. "/" .. reason_of(state)
+end
+
+-- Somebody in line goes without for want of this limit's permit.
+function limits.deny(q, scope, state)
+  local field = denied_field(scope, state)
+  q.counts[field] = (q.counts[field] or 0) + 1
+end
+
+-- The same of a limit that closes the queue or a level: once in a claim, however often it is asked.
+function limits.deny_all(q, scope, state)
+  q.counts[denied_field(scope, state)] = 1
 end
 
 -- When a batch worth asking for can be granted. A claim for every single permit of a fast bucket would cost a request
@@ -239,9 +283,13 @@ local function each_bucket(q, tenant, level, visit)
   end
 end
 
-local function charge_all(states, permits, fence, now, narrowest)
+local function charge_all(q, scope, states, permits, fence, narrowest, has_slots)
+  local now = q.now
   for i = 1, #states do
     local state = states[i]
+    if not (state.holder and has_slots) then
+      count_grants(q, scope, state.rule, permits)
+    end
     if not state.holder then
       bucket.charge(state, permits, fence)
       local known = state.known
@@ -255,14 +303,16 @@ local function charge_all(states, permits, fence, now, narrowest)
   return narrowest
 end
 
--- Answers the narrowest jitter of all that were charged, nil without a bucket: how long the grant keeps.
-function limits.charge(q, tenant, level, permits, fence)
-  local now, of_queue, of_level, narrowest = q.now, q.limits.queue, q.limits[level], nil
+-- Answers the narrowest jitter of all that were charged, nil without a bucket: how long the grant keeps. A job that
+-- runs already has its slots.
+function limits.charge(q, tenant, level, permits, fence, has_slots)
+  local of_queue, of_level, narrowest = q.limits.queue, q.limits[level], nil
   if of_queue[1] or of_level[1] then
-    narrowest = charge_all(of_queue, permits, fence, now, nil)
-    narrowest = charge_all(of_level, permits, fence, now, narrowest)
+    narrowest = charge_all(q, "queue", of_queue, permits, fence, nil, has_slots)
+    narrowest = charge_all(q, level, of_level, permits, fence, narrowest, has_slots)
   end
-  return charge_all(tenant.limits or limits.of_tenant(q, tenant), permits, fence, now, narrowest)
+  local of_tenant = tenant.limits or limits.of_tenant(q, tenant)
+  return charge_all(q, "tenant", of_tenant, permits, fence, narrowest, has_slots)
 end
 
 function limits.refund(q, tenant, level, fence, is_stale)

@@ -51,16 +51,21 @@ queue.notice_server(q, server)
 limits.open(q)
 local _, _, _, name = places.parse(job)
 local tenant = tenants.load(q, name)
-local latest = 0
-for _, states in ipairs({ q.limits.queue, q.limits[standing], limits.of_tenant(q, tenant) }) do
-  latest = math.max(latest, limits.bucket_instant(states, now))
+local latest, last, last_scope = 0, nil, nil
+for _, scope in ipairs({ "queue", standing, "tenant" }) do
+  local states = scope == "tenant" and limits.of_tenant(q, tenant) or q.limits[scope]
+  local instant, state = limits.bucket_instant(states, now)
+  if instant > latest then
+    latest, last, last_scope = instant, state, scope
+  end
 end
 local reply
 if latest > 0 then
+  limits.deny(q, last_scope, last)
   reply = { "wait", latest - now }
 else
   -- Charged under a fence of its own, so that nothing the job's claim gives back can be mistaken for it.
-  local jitter = limits.charge(q, tenant, standing, 1, queue.next_fence(q))
+  local jitter = limits.charge(q, tenant, standing, 1, queue.next_fence(q), true)
   reply = { "admitted", jitter and math.floor(jitter * FRESH_SHARE) or 0 }
 end
 limits.save(q)

@@ -53,6 +53,8 @@ it('charges every bucket once more', async () => {
       'tenant/tenant/jitter': '100000:1000000000:2:0:1000000000',
     },
     queue: {
+      'granted:queue/queue': '2',
+      'granted:tenant/tenant': '2',
       'state.fence': 1_001_000_000,
     },
     'tenant:a': {
@@ -72,7 +74,7 @@ it('charges nothing while one bucket cannot grant, and says how long to wait', a
     waitMs: 7,
     word: 'wait',
   })
-  expect(changes).toEqual({ 'client:me': { 2: '2' } })
+  expect(changes).toEqual({ 'client:me': { 2: '2' }, queue: { 'denied:tenant/tenant/rate': '1' } })
 })
 
 it('admits at once where there is no bucket', async () => {
@@ -119,6 +121,7 @@ it('closes limits when another server answers than the one that granted', async 
       '2': '2',
     },
     queue: {
+      'denied:tenant/tenant/restart': '1',
       server: 'server-2',
       'state.restarted_at': 1_001_000_000,
       'state.restarts': 1,

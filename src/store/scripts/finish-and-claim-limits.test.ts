@@ -47,6 +47,8 @@ describe('limits', () => {
         a: 1_000_122_223,
       },
       queue: {
+        'denied:tenant/tenant/rate': '1',
+        'granted:tenant/tenant': '3',
         parked: '1',
         'state.clock': 1_000_000_004,
         'state.fence': 1_000_000_000,
@@ -103,6 +105,7 @@ describe('limits', () => {
       },
       parked: null,
       queue: {
+        'granted:tenant/tenant': '4',
         'state.fence': 1_000_122_223,
         'state.running': 4,
         'state.running:normal': 4,
@@ -143,6 +146,7 @@ describe('limits', () => {
       'client:me': { 2: '2' },
       idle: { me: 1_060_000_000 },
       alarm: '1000122223:me',
+      queue: { 'denied:queue/queue/rate': '2' },
     })
   })
 
@@ -265,6 +269,8 @@ describe('limits', () => {
         '1000000001:me': 1_015_000_000,
       },
       queue: {
+        'denied:tenant/tenant/concurrency': '2',
+        'granted:tenant/tenant': '3',
         parked: '2',
         'state.clock': 1_000_000_003,
         'state.fence': 1_000_000_001,
@@ -328,6 +334,7 @@ describe('limits', () => {
         '2': '2',
       },
       queue: {
+        'denied:queue/queue/restart': '1',
         server: 'server-2',
         'state.restarted_at': 1_005_000_000,
         'state.restarts': 1,

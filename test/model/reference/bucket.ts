@@ -85,8 +85,13 @@ export class OpenBucket {
     }
   }
 
+  /** Since a restart of the store. */
+  get isClosed(): boolean {
+    return this.closedUntil > this.now
+  }
+
   available(): number {
-    if (this.closedUntil > this.now) return 0
+    if (this.isClosed) return 0
     return Math.max(0, Math.floor(this.rule.burst - (Math.max(this.tat, this.now) - this.now) / this.interval))
   }
 

@@ -1,6 +1,7 @@
 import type { Level } from '../../../src/store/names.ts'
 import type { ClaimRequest } from '../../../src/store/scripts/finish-and-claim.ts'
 import { NEVER } from './bucket.ts'
+import type { OpenLimit } from './open-limit.ts'
 import type { QueueState } from './queue-state.ts'
 import type { Job, Stand } from './tenant.ts'
 
@@ -23,6 +24,8 @@ export interface Claim {
   readonly lookedAt: Record<Level, Set<string>>
   /** Whose place in the index of the overdue is too old. */
   readonly misplaced: Stand[]
+  /** Limits of the queue and its levels that had nothing for somebody in line. */
+  readonly denied: Set<OpenLimit>
 }
 
 export function newClaim(
@@ -44,6 +47,7 @@ export function newClaim(
     since: before.since,
     lookedAt: atLevel(() => new Set<string>()),
     misplaced: [],
+    denied: new Set(),
   }
 }
 

@@ -6,8 +6,8 @@ import { type Claim, linesOf, newClaim, overdueIndex } from './claim.ts'
 import { trimOld } from './ending.ts'
 import { finishAll } from './finishing.ts'
 import { byInstant } from './leases.ts'
-import { charge, freshMs, limitsAt, limitsOf, narrowestJitter, noticeServer, openLimits } from './limits.ts'
-import { batchInstant, least } from './open-limit.ts'
+import { freshMs, limitsAt, limitsOf, narrowestJitter, noticeServer, openLimits, start } from './limits.ts'
+import { batchInstant, least, type OpenLimit, reasonOf } from './open-limit.ts'
 import type { Lease, QueueState } from './queue-state.ts'
 import {
   DUE_AT_ONCE,
@@ -22,7 +22,7 @@ import {
 } from './recovery.ts'
 import { newScore, park, settle, unpark } from './standing.ts'
 import { takeTurn } from './taking.ts'
-import { claimedTextOf, type Job, type Lane, type Stand } from './tenant.ts'
+import { claimedTextOf, type Job, type Lane, type Stand, type Tenant } from './tenant.ts'
 import { nextTurn, type Turn } from './turns.ts'
 
 const LOOKS = 64
@@ -131,11 +131,13 @@ function claimLevel(queue: QueueState, claim: Claim, level: Level, open: readonl
     const ofQueue = least(limitsAt(queue, 'queue'))
     if (ofQueue.permits === 0) {
       claim.isClosed = true
+      if (open.some((each) => queue.weights[each] > 0)) denyOnce(queue, claim, ofQueue.last)
       claim.waitUntil = batchInstant(limitsAt(queue, 'queue'), claim.left)
       return
     }
     let ofLevel = least(limitsAt(queue, level))
     if (ofLevel.permits === 0) {
+      if (queue.weights[level] > 0) denyOnce(queue, claim, ofLevel.last)
       claim.waitUntil = Math.min(claim.waitUntil, batchInstant(limitsAt(queue, level), claim.left))
       return
     }
@@ -156,7 +158,7 @@ function serve(queue: QueueState, claim: Claim, { name, level, isGuarded }: Turn
   const free = least(own)
   if (free.permits === 0) {
     stand.used = 0
-    park(queue, tenant, free.until, free.name)
+    parkFor(queue, tenant, free)
     return
   }
   const size = queue.values.quantum * tenant.weight * 1000
@@ -172,7 +174,7 @@ function serve(queue: QueueState, claim: Claim, { name, level, isGuarded }: Turn
       claim.jobs.push(job)
     }
     claim.left -= got
-    charge(queue, tenant, level, got, claim.fence)
+    start(queue, tenant, level, got, claim.fence)
     const jitter = narrowestJitter(queue, tenant, level)
     if (jitter !== undefined) claim.fresh = Math.min(claim.fresh ?? jitter, jitter)
     account(queue, stand, level, got)
@@ -190,10 +192,23 @@ function serve(queue: QueueState, claim: Claim, { name, level, isGuarded }: Turn
   if (isOver || (left.permits === 0 && got > 0)) stand.score = newScore(queue, tenant)
   if (left.permits === 0) {
     stand.used = 0
-    park(queue, tenant, left.until, left.name)
+    parkFor(queue, tenant, left)
   } else if (!isHeld && (got > 0 || isOver)) {
     claim.lines[level].push({ name, score: stand.score })
   }
+}
+
+/** Of the queue's and the levels' limits each counts once in a claim. */
+function denyOnce(queue: QueueState, claim: Claim, limit: OpenLimit | undefined): void {
+  if (!limit || claim.denied.has(limit)) return
+  claim.denied.add(limit)
+  queue.count(`denied:${limit.countedAs}/${reasonOf(limit)}`)
+}
+
+function parkFor(queue: QueueState, tenant: Tenant, { until, last }: ReturnType<typeof least>): void {
+  if (!last) return
+  queue.count(`denied:${last.countedAs}/${reasonOf(last)}`)
+  park(queue, tenant, until, last.rule.name)
 }
 
 function account(queue: QueueState, stand: Stand, level: Level, got: number): void {

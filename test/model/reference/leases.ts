@@ -1,6 +1,7 @@
 import type { Level } from '../../../src/store/names.ts'
 import type { AdmitReply } from '../../../src/store/scripts/admit-job.ts'
 import { bucketsOver, charge, freshMs, narrowestJitter, noticeServer, openLimits } from './limits.ts'
+import { reasonOf } from './open-limit.ts'
 import type { Lease, QueueState } from './queue-state.ts'
 
 export function renewLeases(
@@ -27,7 +28,10 @@ export function admitJob(queue: QueueState, fence: string, jobKey: string, stand
   const tenant = queue.tenant(job.tenant)
   const closed = bucketsOver(queue, tenant, standing).filter(({ bucket }) => bucket.available() === 0)
   if (closed.length > 0) {
-    const latest = Math.max(now + 1, ...closed.map(({ bucket }) => bucket.instant(1)))
+    const opens = ({ bucket }: (typeof closed)[number]): number => Math.max(now + 1, bucket.instant(1))
+    const latest = Math.max(...closed.map(opens))
+    const last = closed.find((limit) => opens(limit) === latest)
+    if (last) queue.count(`denied:${last.countedAs}/${reasonOf(last)}`)
     return { word: 'wait', waitMs: (latest - now) / 1000 }
   }
   charge(queue, tenant, standing, 1, queue.nextFence())

@@ -48,6 +48,8 @@ function openLimit(
 ): OpenLimit {
   const found = queue.script.opened.get(id)
   if (found) return found
+  const isOther = scope === 'tenant' && !queue.limits.tenant.some(({ name }) => name === rule.name)
+  const countedAs = `${scope}/${isOther ? 'other' : rule.name}`
   let opened: OpenLimit
   if (rule.kind === 'concurrency') {
     const name = id.startsWith('tenant:') ? id.slice('tenant:'.length, id.lastIndexOf('/')) : undefined
@@ -55,14 +57,14 @@ function openLimit(
       job.state === 'running' &&
       (name === undefined || job.tenant === name) &&
       (scope === 'queue' || scope === 'tenant' || job.standing === scope)
-    opened = { bucket: undefined, rule, running: () => queue.jobs.filter(isCounted).length }
+    opened = { bucket: undefined, countedAs, rule, running: () => queue.jobs.filter(isCounted).length }
   } else {
     const jitter = jitterOf(queue, scope, rule).jitter
     const bucket = new OpenBucket(rule, store.get(field), jitter, queue.restarts, queue.now)
     const save = (): void => {
       store.set(field, { tat: bucket.tat, fence: bucket.fence, restarts: queue.restarts.count })
     }
-    opened = { bucket, scope, rule, save }
+    opened = { bucket, countedAs, scope, rule, save }
   }
   queue.script.opened.set(id, opened)
   return opened
@@ -88,9 +90,21 @@ export function bucketsOver(
   )
 }
 
+export function start(queue: QueueState, tenant: Tenant, standing: Level, permits: number, fence: number): void {
+  for (const { bucket, countedAs } of [
+    ...limitsAt(queue, 'queue'),
+    ...limitsAt(queue, standing),
+    ...limitsOf(queue, tenant),
+  ]) {
+    if (!bucket) queue.count(`granted:${countedAs}`, permits)
+  }
+  charge(queue, tenant, standing, permits, fence)
+}
+
 export function charge(queue: QueueState, tenant: Tenant, standing: Level, permits: number, fence: number): void {
   for (const limit of bucketsOver(queue, tenant, standing)) {
     limit.bucket.charge(permits, fence)
+    queue.count(`granted:${limit.countedAs}`, permits)
     limit.save()
     const jitter = jitterOf(queue, limit.scope, limit.rule)
     judgeJitter(jitter, limit.rule, queue.now)
