@@ -65,7 +65,14 @@ module.exports = {
       comment: 'what is published must not reach into what is not',
       severity: 'error',
       from: { path: '^src/', pathNot: tests },
-      to: { path: '^(test|bench|scripts|examples)/' },
+      to: { path: '^(test|bench|scenario|scripts|examples)/' },
+    },
+    {
+      name: 'scenarios-run-without-vitest',
+      comment: 'a scenario is a program; what it shares with tests must work outside of them',
+      severity: 'error',
+      from: { path: '^scenario/', pathNot: tests },
+      to: { path: 'node_modules/vitest', reachable: true },
     },
     {
       name: 'no-dev-dependency-in-source',

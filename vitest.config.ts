@@ -12,7 +12,7 @@ import { missingTools, toolsAreRequired } from './scripts/tools.mjs'
 const alone = ['test/failure/**/*.test.ts', 'test/package/**/*.test.ts', 'test/cli/{demo,run}.test.ts']
 
 function testFiles(): string[] {
-  return ['src', 'test', 'scripts'].flatMap((folder) =>
+  return ['src', 'test', 'scenario', 'scripts'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.test.ts'))
       .map((path) => `${folder}/${path}`),
@@ -48,7 +48,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'together',
-          include: ['{src,test,scripts}/**/*.test.ts'],
+          include: ['{src,test,scenario,scripts}/**/*.test.ts'],
           exclude: [...alone, ...leftOutFiles],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },

@@ -56,7 +56,9 @@ async function checkPackaging() {
 }
 
 function checkLayers() {
-  const folders = ['src', 'test', 'bench', 'scripts', 'examples'].filter((folder) => existsSync(join(root, folder)))
+  const folders = ['src', 'test', 'bench', 'scenario', 'scripts', 'examples'].filter((folder) =>
+    existsSync(join(root, folder)),
+  )
   return tool('depcruise', '--config', '.dependency-cruiser.cjs', ...folders)
 }
 

@@ -1,0 +1,15 @@
+/** Numbers from 0 to below 1, the same sequence for the same seed on every machine (mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+/** Times between events that come independently of each other, so many a second on average. */
+export function randomGapMs(random: () => number, perSecond: number): number {
+  return (-Math.log(1 - random()) / perSecond) * 1_000
+}
