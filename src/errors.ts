@@ -20,6 +20,7 @@ export const errorCodes = {
   SLUICE_UNKNOWN_ACTION: 'There is no such action, or not any more.',
   SLUICE_WAITED_TOO_LONG: 'What was waited for did not happen in time; it may still.',
   SLUICE_JOB_TIMEOUT: 'A job ran longer than its time-out.',
+  SLUICE_AGGREGATE_TIMEOUT: 'A custom aggregate took longer than its time-out.',
   SLUICE_PERMANENT: 'Thrown by a handler: do not try this job again.',
   SLUICE_THROTTLED: 'Thrown by a handler: the upstream pushed back.',
   SLUICE_UPSTREAM: 'The upstream could not be reached, was too slow, or said that it failed.',
@@ -247,6 +248,20 @@ export class JobTimeoutError extends SluiceError {
     )
     this.jobId = data.jobId
     this.jobTimeoutMs = data.jobTimeoutMs
+  }
+}
+
+export class AggregateTimeoutError extends SluiceError {
+  readonly code = 'SLUICE_AGGREGATE_TIMEOUT'
+  readonly type: string
+  readonly timeoutMs: number
+
+  constructor(data: { type: string; timeoutMs: number }) {
+    super(
+      `The aggregate of type ${JSON.stringify(data.type)} took longer than ${data.timeoutMs} ms (timeoutMs); its signal was aborted.`,
+    )
+    this.type = data.type
+    this.timeoutMs = data.timeoutMs
   }
 }
 

@@ -1,7 +1,7 @@
 import { Webhook as Signer } from 'standardwebhooks'
 import type { Webhook } from '../engine/actions/action-input.ts'
 import type { ActionSummary } from '../engine/actions/action-view.ts'
-import type { TellWebhook } from '../engine/actions/duties.ts'
+import type { TellWebhook } from '../engine/actions/duty-work.ts'
 import { type HttpRequestHandler, httpRequest } from './http-request/http-request.ts'
 import type { HttpRequestPayload } from './http-request/payload.ts'
 

@@ -38,6 +38,7 @@ const exitOfErrorCode: Readonly<Record<SluiceErrorCode, ExitName>> = {
   SLUICE_UNKNOWN_ACTION: 'notFound',
   SLUICE_WAITED_TOO_LONG: 'waitedTooLong',
   SLUICE_JOB_TIMEOUT: 'waitedTooLong',
+  SLUICE_AGGREGATE_TIMEOUT: 'waitedTooLong',
   SLUICE_PERMANENT: 'failedJobs',
   SLUICE_THROTTLED: 'rateLimited',
   SLUICE_UPSTREAM: 'unreachable',

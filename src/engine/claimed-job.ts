@@ -38,6 +38,7 @@ export class ClaimHandle implements ClaimedJob {
   readonly #settings: QueueSettings
   readonly #leaseMs: number
   readonly #grant: Grant
+  readonly #onDuties: () => void
   readonly #claimedAt = performance.now()
 
   constructor(options: {
@@ -47,6 +48,8 @@ export class ClaimHandle implements ClaimedJob {
     requests: Requests
     settings: QueueSettings
     leaseMs: number
+    /** Something is due besides jobs. */
+    onDuties: () => void
   }) {
     this.#job = options.job
     this.#redis = options.redis
@@ -54,6 +57,7 @@ export class ClaimHandle implements ClaimedJob {
     this.#settings = options.settings
     this.#leaseMs = options.leaseMs
     this.#grant = options.grant
+    this.#onDuties = options.onDuties
   }
 
   get id() {
@@ -130,6 +134,7 @@ export class ClaimHandle implements ClaimedJob {
       hasSuspect: false,
       finished: [{ fence, jobKey, tenant, standing, finish, ...(action ? { action } : {}) }],
     })
+    if (reply.hasDuties) this.#onDuties()
     if (reply.stale.length > 0) throw this.#lost()
   }
 

@@ -16,8 +16,11 @@ import { registerQueue } from '../store/scripts/register-queue.ts'
 import { readTenantTokens } from '../store/tenant-tokens.ts'
 import type { Action } from './actions/action.ts'
 import type { ActionInput } from './actions/action-input.ts'
-import { type ActionPage, Actions, type Aggregate } from './actions/actions.ts'
-import { Duties, type TellWebhook } from './actions/duties.ts'
+import { type ActionPage, Actions } from './actions/actions.ts'
+import type { Aggregate, AggregateOptions } from './actions/aggregate.ts'
+import { Aggregates } from './actions/aggregates.ts'
+import { Duties } from './actions/duties.ts'
+import type { TellWebhook } from './actions/duty-work.ts'
 import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { followEvents, type QueueEvent } from './events.ts'
@@ -102,6 +105,8 @@ export class Queue {
   readonly #keys: QueueKeys
   readonly #requests: Requests
   readonly #actions: Actions
+  readonly #aggregates: Aggregates
+  readonly #duties: Duties
   readonly #pool: WorkerPool
   readonly #middleware: Middleware[] = []
   #registered: Promise<void> | undefined
@@ -139,16 +144,26 @@ export class Queue {
       maxPayloadBytes: this.#settings.maxPayloadBytes,
       ready: () => this.#ready(),
       submitter: (options) => this.#submitter(options),
+      onAggregating: () => this.#duties.look(),
     })
+    const dutyKeys = queueKeys(parts.prefix, parts.name, `${parts.client}-duties`)
+    const dutyRequests = new Requests({ ...shared, client: `${parts.client}-duties`, keys: dutyKeys })
+    const onDue = () => this.#duties.lookAnew()
+    this.#aggregates = new Aggregates({ ...parts, requests: dutyRequests, onDue })
     const { leaseMs, shutdownGraceMs: graceMs, unknownTypeMs } = this.#settings
-    const times = { leaseMs, graceMs, unknownTypeMs }
-    const duties = new Duties({ ...parts, ...times, actions: this.#actions, requests: this.#requests })
+    this.#duties = new Duties({
+      ...parts,
+      ...{ leaseMs, graceMs, unknownTypeMs },
+      actions: this.#actions,
+      aggregates: this.#aggregates,
+      requests: dutyRequests,
+    })
     this.#pool = new WorkerPool({
       ...parts,
       queue: parts.name,
       settings: this.#settings,
       requests: new Requests({ ...shared, client: `${parts.client}-pool`, keys: poolKeys }),
-      duties,
+      onDuties: () => this.#duties.look(),
     })
   }
 
@@ -198,11 +213,15 @@ export class Queue {
 
   /**
    * Makes one result of all job results of an action whose `type` this is, when its last job has ended; the action completes
-   * with it. Actions made from now on keep the results it needs. It runs in a process that has processors, under a lease:
-   * after a crash it runs again.
+   * with it. Actions made from now on keep the results it needs. It runs in a process that has called this, whether that
+   * runs jobs or not, under a lease: after a crash it runs again.
    */
-  aggregate(type: string, aggregate: Aggregate): Promise<void> {
-    return this.#actions.aggregate(type, aggregate)
+  async aggregate(type: string, aggregate: Aggregate, options?: AggregateOptions): Promise<void> {
+    this.#assertOpen()
+    this.#aggregates.add(type, aggregate, options)
+    this.#duties.serve()
+    await this.#ready()
+    await this.#aggregates.declare()
   }
 
   async #submitOne(submitter: Submitter, input: JobInput): Promise<SubmittedJob> {
@@ -221,6 +240,7 @@ export class Queue {
       throw new InvalidOptionsError('process', [{ path: 'handler', problem: 'must be a function' }])
     }
     const chosen = checkOptions(`process("${type}")`, options, processRules)
+    this.#duties.serve()
     this.#pool.add(
       type,
       {
@@ -261,6 +281,7 @@ export class Queue {
       },
     )
     await this.#ready()
+    this.#duties.serve()
     const found: ClaimedJob[] = []
     for (;;) {
       const sentAt = this.#clock.now()
@@ -272,10 +293,13 @@ export class Queue {
         hasSuspect: false,
         finished: [],
       })
+      if (reply.hasDuties) this.#duties.look()
       const freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
       const shared = { clock: this.#clock, redis: this.#redis, requests: this.#requests, settings: this.#settings }
+      const onDuties = () => this.#duties.look()
       for (const job of decodeJobs(reply.fence, reply.jobs, reply.kept)) {
-        found.push(new ClaimHandle({ ...shared, job, grant: new Grant({ ...shared, job, freshUntil }), leaseMs }))
+        const grant = new Grant({ ...shared, job, freshUntil })
+        found.push(new ClaimHandle({ ...shared, job, grant, leaseMs, onDuties }))
       }
       if (reply.word !== 'again' || found.length >= wanted) return found
     }
@@ -357,7 +381,7 @@ export class Queue {
    */
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#pool.close()
+    await Promise.all([this.#pool.close(), this.#aggregates.close(), this.#duties.close()])
     this.#actions.close()
   }
 
@@ -378,6 +402,6 @@ export class Queue {
   async #register(isAgain: boolean): Promise<void> {
     const hasForgotten = isAgain && this.#registered !== undefined
     await registerQueue(this.#redis, this.#keys, declaredSettings(this.#settings), { isAgain: hasForgotten })
-    await this.#actions.declare()
+    await this.#aggregates.declare()
   }
 }

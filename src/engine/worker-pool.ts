@@ -22,13 +22,6 @@ import { Runs } from './runs.ts'
 import { UntoldJobs } from './untold-jobs.ts'
 import type { Sleeper, Waker } from './waker.ts'
 
-/** Whoever does what the queue has to do besides jobs. */
-export interface DutyDoer {
-  /** Something is due. */
-  look(): void
-  close(): Promise<void>
-}
-
 export interface Processor {
   readonly handler: Handler
   readonly timeoutMs: number
@@ -68,7 +61,7 @@ export class WorkerPool implements Sleeper {
   readonly #clock: Clock
   readonly #log: Log
   readonly #leases: LeaseKeeper
-  readonly #duties: DutyDoer
+  readonly #onDuties: () => void
   readonly #processors = new Map<string, Processor>()
   /** Two of them can be of one job: one that lost its lease, and the next. */
   readonly #runs: Runs
@@ -95,10 +88,11 @@ export class WorkerPool implements Sleeper {
     waker: Waker
     clock: Clock
     log: Log
-    duties: DutyDoer
+    /** Something is due besides jobs. */
+    onDuties: () => void
   }) {
     this.#queue = options.queue
-    this.#duties = options.duties
+    this.#onDuties = options.onDuties
     this.#settings = options.settings
     this.#requests = options.requests
     this.#waker = options.waker
@@ -163,7 +157,6 @@ export class WorkerPool implements Sleeper {
     this.#cancelAlarm?.()
     this.#waker.remove(this)
     if (!this.#isStarted) return
-    const dutiesClosed = this.#duties.close()
     await this.#quietWithin(this.#settings.shutdownGraceMs)
     for (const run of this.#runs.takeAll()) {
       run.abort(new ClosedError(`The queue "${this.#queue}"`))
@@ -172,7 +165,6 @@ export class WorkerPool implements Sleeper {
     }
     await this.#lastExchange()
     this.#leases.close()
-    await dutiesClosed
     this.#state = 'closed'
   }
 
@@ -290,7 +282,7 @@ export class WorkerPool implements Sleeper {
 
   #onReply(reply: ClaimReply, wanted: number, sentAt: number): void {
     const jobs = decodeJobs(reply.fence, reply.jobs, reply.kept)
-    if (reply.hasDuties) this.#duties.look()
+    if (reply.hasDuties) this.#onDuties()
     if (jobs.length > 0) {
       this.#leases.hold(reply.fence, jobs.length)
       this.#untold.claimed(reply.fence, jobs.length)

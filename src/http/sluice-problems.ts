@@ -17,6 +17,7 @@ export const kindsOfCodes: Readonly<Record<string, ProblemKind>> = {
   SLUICE_WAITED_TOO_LONG: 'unavailable',
   SLUICE_OUTCOME_UNKNOWN: 'outcome-unknown',
   SLUICE_JOB_TIMEOUT: 'internal',
+  SLUICE_AGGREGATE_TIMEOUT: 'internal',
   SLUICE_PERMANENT: 'internal',
   SLUICE_THROTTLED: 'internal',
   SLUICE_UPSTREAM: 'internal',

@@ -1,8 +1,5 @@
 import { actionKeys, type QueueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
-import { repeatWhileUnavailable } from './repeat.ts'
-
-const REPEATED_FOR_MS = 45_000
 
 export interface NamedAction {
   /** `<tenant>:<name>`, tokens. */
@@ -33,11 +30,4 @@ export async function readActionNames(
 /** The webhook that was given with an action, as JSON. */
 export async function readWebhook(redis: Redis, keys: QueueKeys, tenant: string, name: string): Promise<string | null> {
   return (await redis.call('HGET', actionKeys(keys, tenant, name).action, 'webhook')) as string | null
-}
-
-/** Actions of these types keep their results from now on, and wait for an aggregate before they complete. May be repeated. */
-export async function declareAggregates(redis: Redis, keys: QueueKeys, types: Iterable<string>): Promise<void> {
-  const fields = [...types].flatMap((type) => [`aggregated:${type}`, '1'])
-  if (fields.length === 0) return
-  await repeatWhileUnavailable(() => redis.callWith('HSET', [keys.queue, ...fields]), REPEATED_FOR_MS)
 }

@@ -32,6 +32,7 @@ const fixed = {
   events: 'events',
   duties: 'duties',
   dutyTries: 'duties:tries',
+  aggregators: 'aggregators',
 } as const
 
 /** Keys per client of this process. */

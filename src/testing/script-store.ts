@@ -18,6 +18,7 @@ import { type ActionRules, openAction } from '../store/scripts/open-action.ts'
 import { type QueueCounts, readCounts } from '../store/scripts/read-counts.ts'
 import { registerQueue } from '../store/scripts/register-queue.ts'
 import { type SubmitLine, type SubmitReply, submitJobs } from '../store/scripts/submit-jobs.ts'
+import { type Duty, type DutyTaker, takeDuty } from '../store/scripts/take-duty.ts'
 import * as scripts from '../store/scripts.generated.ts'
 import { dumpKeyspace, type KeyContent, type Keyspace } from './keyspace.ts'
 import { startRedis, type TestRedis } from './redis-server.ts'
@@ -157,6 +158,18 @@ export class ScriptStore {
 
   cancelAction(name: string, tenant = 'a') {
     return endAction(this.requests('producer'), { tenant, name, verb: 'cancel' }, this.nowUs)
+  }
+
+  /** What the client gets to do besides jobs: anything, unless it says otherwise. */
+  async takeDuty(client = 'me', taker: Partial<DutyTaker> = {}): Promise<Duty | undefined> {
+    const anything: DutyTaker = {
+      kinds: ['aggregate', 'webhook', 'seal', 'free'],
+      types: ['SEND'],
+      leaseMs: 30_000,
+      unknownTypeMs: 3_600_000,
+    }
+    const reply = await takeDuty(this.requests(client), { ...anything, ...taker }, this.nowUs)
+    return reply.word === 'taken' ? reply.duty : undefined
   }
 
   claim(wanted: number, claim: Partial<ClaimRequest> = {}, client = 'me'): Promise<ClaimReply> {

@@ -187,6 +187,12 @@ const openAction: fc.Arbitrary<Action> = fc.record({
   webhook: fc.constantFrom('', '', '{}'),
 })
 
+const taker = fc.record({
+  kinds: fc.subarray(['aggregate', 'webhook', 'seal', 'free'] as const, { minLength: 2 }),
+  types: fc.subarray(['A']),
+  leaseMs: fc.constantFrom(100, 15_000),
+  unknownTypeMs: fc.constantFrom(1_000, 3_600_000),
+})
 const became: fc.Arbitrary<DutyOutcome> = fc.oneof(
   fc.constant<DutyOutcome>({ outcome: 'done', aggregate: '{}' }),
   fc.constant<DutyOutcome>({ outcome: 'done', error: 'no' }),
@@ -252,7 +258,7 @@ const weighted: readonly (readonly [number, fc.Arbitrary<Action>])[] = [
     }),
   ],
   [1, which.map((at) => ({ do: 'forget action', which: at }))],
-  [3, fc.constantFrom(100, 15_000).map((leaseMs) => ({ do: 'take duty', leaseMs }))],
+  [3, fc.record({ do: fc.constant('take duty' as const), taker })],
   [3, fc.record({ do: fc.constant('settle duty' as const), client, which, became })],
   [4, which.map((at) => ({ do: 'read job', which: at }))],
   [2, tenant.map((name) => ({ do: 'read tenant', tenant: name }))],

@@ -20,7 +20,7 @@ import { renewLeases } from '../../src/store/scripts/renew-leases.ts'
 import { type DutyOutcome, settleDuty } from '../../src/store/scripts/settle-duty.ts'
 import { type SubmitLine, submitJobs } from '../../src/store/scripts/submit-jobs.ts'
 import { takeDeadLetter } from '../../src/store/scripts/take-dead-letter.ts'
-import { takeDuty } from '../../src/store/scripts/take-duty.ts'
+import { type DutyTaker, takeDuty } from '../../src/store/scripts/take-duty.ts'
 import { watchAction } from '../../src/store/scripts/watch-action.ts'
 import type { SettingsPatch } from '../../src/store/settings.ts'
 import { isClosed, isOver, type Action as OpenAction } from './reference/action.ts'
@@ -79,7 +79,7 @@ export type Action =
   | { readonly do: 'watch action'; readonly client: number; readonly which: number; readonly forMs: number }
   | { readonly do: 'read actions'; readonly which: readonly number[]; readonly withStatistics: boolean }
   | { readonly do: 'forget action'; readonly which: number }
-  | { readonly do: 'take duty'; readonly leaseMs: number }
+  | { readonly do: 'take duty'; readonly taker: DutyTaker }
   | { readonly do: 'settle duty'; readonly client: number; readonly which: number; readonly became: DutyOutcome }
   | { readonly do: 'read job'; readonly which: number }
   | { readonly do: 'read tenant'; readonly tenant: string }
@@ -213,10 +213,9 @@ async function perform(world: World, action: Action): Promise<void> {
       return
     }
     case 'take duty': {
-      const { leaseMs } = action
-      const duty = await takeDuty(world.client(0).requests, { leaseMs, nowUs })
-      deepStrictEqual(duty, model.takeDuty(leaseMs, now))
-      if (duty) world.duties.push(duty)
+      const reply = await takeDuty(world.client(0).requests, action.taker, nowUs)
+      deepStrictEqual(reply, model.takeDuty(action.taker, now))
+      if (reply.word === 'taken') world.duties.push(reply.duty)
       return
     }
     case 'settle duty':

@@ -22,6 +22,7 @@ import {
   toView,
 } from './action-view.ts'
 import type { ActionWatcher } from './action-watcher.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 /** What became of one job of an action that keeps results. */
 export interface JobResult {
@@ -55,6 +56,8 @@ export interface ActionHost {
   readonly requests: Requests
   readonly watcher: ActionWatcher
   ready(): Promise<void>
+  /** Its last job had ended when it was sealed: whoever makes its aggregate is to hear of it. */
+  onAggregating(): void
   add(action: FoundAction, jobs: ActionInput['jobs'], options: AddOptions): Promise<SubmitSummary>
   submit(input: ActionInput): Promise<Action>
 }
@@ -241,6 +244,7 @@ export class Action {
     await this.#host.ready()
     const state = await endAction(this.#host.requests, { ...this.#tokens, verb })
     if (state === undefined) throw new UnknownActionError({ id: this.id })
+    if (state === 'AGGREGATING') this.#host.onAggregating()
   }
 
   async #known(options: { withStatistics?: boolean } = {}): Promise<FoundAction> {
@@ -265,14 +269,4 @@ function toJob({ jobKey, record }: ActionLetter): ActionJobInput {
 
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return ms <= 0 ? Promise.resolve() : unlessAborted(new Promise((resolve) => setTimeout(resolve, ms)), signal)
-}
-
-function unlessAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (!signal) return promise
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason as Error)
-    if (signal.aborted) onAbort()
-    signal.addEventListener('abort', onAbort, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
-  })
 }

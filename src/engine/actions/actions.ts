@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { checkOptions, integer, optional, text } from '../../assert.ts'
 import { ActionClosedError, InvalidOptionsError } from '../../errors.ts'
-import { declareAggregates, readActionNames } from '../../store/action-list.ts'
+import { readActionNames } from '../../store/action-list.ts'
 import type { QueueKeys } from '../../store/keys.ts'
 import { fromToken, problemOfName, toToken } from '../../store/names.ts'
 import type { Redis } from '../../store/redis.ts'
@@ -12,13 +12,10 @@ import { type FoundAction, readActions } from '../../store/scripts/read-actions.
 import { Packer } from '../submission.ts'
 import type { SubmitSummary, Submitter } from '../submitter.ts'
 import type { Waker } from '../waker.ts'
-import { Action, type ActionHost, type AddOptions, type JobResult } from './action.ts'
+import { Action, type ActionHost, type AddOptions } from './action.ts'
 import { type ActionInput, checkActionInput } from './action-input.ts'
 import { type ActionView, hasEnded, idOf, toView } from './action-view.ts'
 import { ActionWatcher } from './action-watcher.ts'
-
-/** Makes one result of all results of an action. It may run again after a crash; what it returns is stored once. */
-export type Aggregate = (results: AsyncIterable<JobResult>) => unknown
 
 /** A page of actions. */
 export interface ActionPage {
@@ -35,6 +32,7 @@ interface Parts {
   readonly waker: Waker
   readonly maxPayloadBytes: number
   ready(): Promise<void>
+  onAggregating(): void
   submitter(options: { whenFull?: 'wait' | 'error' | undefined }): Submitter
 }
 
@@ -48,7 +46,6 @@ export class Actions implements ActionHost {
   readonly keys: QueueKeys
   readonly requests: Requests
   readonly watcher: ActionWatcher
-  readonly aggregates = new Map<string, Aggregate>()
   readonly #parts: Parts
 
   constructor(parts: Parts) {
@@ -62,6 +59,10 @@ export class Actions implements ActionHost {
 
   ready(): Promise<void> {
     return this.#parts.ready()
+  }
+
+  onAggregating(): void {
+    this.#parts.onAggregating()
   }
 
   open(name: string, tenant: string): Action {
@@ -100,7 +101,8 @@ export class Actions implements ActionHost {
   }
 
   async #seal(tokens: { tenant: string; name: string }): Promise<void> {
-    await endAction(this.requests, { ...tokens, verb: 'seal' })
+    const state = await endAction(this.requests, { ...tokens, verb: 'seal' })
+    if (state === 'AGGREGATING') this.onAggregating()
   }
 
   /** An action that ends while its jobs are still being read needs no more of them: undefined then. */
@@ -151,25 +153,9 @@ export class Actions implements ActionHost {
     }
   }
 
-  async aggregate(type: string, aggregate: Aggregate): Promise<void> {
-    const problem = problemOfName(type)
-    if (problem) throw new InvalidOptionsError('aggregate', [{ path: 'type', problem }])
-    if (typeof aggregate !== 'function') {
-      throw new InvalidOptionsError('aggregate', [{ path: 'aggregate', problem: 'must be a function' }])
-    }
-    this.aggregates.set(type, aggregate)
-    await this.ready()
-    await this.declare()
-  }
-
   /** Whoever waits for an action hears that this process does not any more. */
   close(): void {
     this.watcher.close()
-  }
-
-  /** Tells the store which types have an aggregate; again when it has forgotten. */
-  async declare(): Promise<void> {
-    await declareAggregates(this.redis, this.keys, this.aggregates.keys())
   }
 }
 

@@ -1,96 +1,97 @@
-import { hash } from 'node:crypto'
-import type { Clock } from '../../clock.ts'
-import { readWebhook } from '../../store/action-list.ts'
-import { fromToken } from '../../store/names.ts'
+import { ClosedError, isSluiceError } from '../../errors.ts'
 import { encodeError } from '../../store/record.ts'
-import type { Requests } from '../../store/requests.ts'
-import { endAction } from '../../store/scripts/end-action.ts'
-import { freeTrash } from '../../store/scripts/free-trash.ts'
-import { type FoundAction, readActions } from '../../store/scripts/read-actions.ts'
 import { type DutyOutcome, settleDuty } from '../../store/scripts/settle-duty.ts'
-import { type Duty, takeDuty } from '../../store/scripts/take-duty.ts'
+import { type Duty, type DutyKind, takeDuty } from '../../store/scripts/take-duty.ts'
 import type { Log } from '../log.ts'
-import { Action, type JobResult } from './action.ts'
-import type { Webhook } from './action-input.ts'
-import { type ActionSummary, toSummary } from './action-view.ts'
-import type { Actions } from './actions.ts'
 import { DutyLease } from './duty-lease.ts'
+import { type DutyWorkParts, doDuty } from './duty-work.ts'
 
-/** Tells a webhook of an action's end; rejects when it should be told again. */
-export type TellWebhook = (webhook: Webhook, id: string, summary: ActionSummary) => Promise<void>
-
-const AT_ONCE = 4
-const FREED_AT_ONCE = 1_000
+/**
+ * Duties of one kind that a process does at once. Each kind has hands of its own: aggregates are the user's code and
+ * webhooks wait for strangers, and neither may keep the others from being done.
+ */
+const HANDS: Readonly<Record<DutyKind, number>> = { aggregate: 4, webhook: 4, seal: 2, free: 2 }
 // An aggregate that fails is tried four times, like a job; a webhook for about two days.
-const MOST_TRIES: Readonly<Record<Duty['kind'], number>> = { aggregate: 4, webhook: 20, seal: Infinity, free: Infinity }
+const MOST_TRIES: Readonly<Record<DutyKind, number>> = { aggregate: 4, webhook: 20, seal: Infinity, free: Infinity }
 const LONGEST_WAIT_MS = 4 * 3_600_000
-// Another process may have what this one lacks.
-const PASS_ON_MS = 2_000
+// Claims say that something is due as long as it is. What this process cannot do it is not asked about each time.
+const QUIET_MS = 1_000
+const RETRY_MS = 1_000
 // To tell the store what is given up; one that does not answer finds out by the lease.
 const LAST_WORD_MS = 5_000
 // A timer may fire a millisecond early; an instant that is not over yet would be looked at in vain.
 const SLACK_MS = 5
 
+/** A duty under way here. */
+interface Held {
+  readonly kind: DutyKind
+  /** Aborted when it is given up: what runs for it should end. */
+  readonly stop: AbortController
+  /** Others may do it from now on. */
+  giveUp: () => void
+}
+
 /**
  * What a queue has to do besides jobs: aggregates, webhooks, sealing, freeing. Each is leased like a job, renewed while it
- * takes, and taken up by another process when this one dies. Looked for when a claim says that something is due.
+ * takes, and taken up by another process when this one dies. Looked for when a claim says that something is due, or another
+ * process that this one has the aggregate for it.
  */
 export class Duties {
-  readonly #queue: string
+  readonly #parts: DutyWorkParts
   readonly #leaseMs: number
   readonly #graceMs: number
   readonly #unknownTypeMs: number
-  readonly #actions: Actions
-  readonly #requests: Requests
-  readonly #clock: Clock
   readonly #log: Log
-  readonly #tellWebhook: TellWebhook | undefined
+  readonly #held = new Set<Held>()
   readonly #running = new Set<Promise<void>>()
   readonly #timers = new Set<() => void>()
-  /** Of each duty under way, what gives it up. */
-  readonly #givingUp = new Set<() => void>()
+  #isServing = false
+  #isLooking = false
+  #looksAgain = false
+  #quietUntil = 0
   #isClosed = false
   #hasGivenUp = false
 
-  constructor(parts: {
-    name: string
-    leaseMs: number
-    /** What is under way when this closes gets so long to end. */
-    graceMs: number
-    unknownTypeMs: number
-    actions: Actions
-    requests: Requests
-    clock: Clock
-    log: Log
-    tellWebhook: TellWebhook | undefined
-  }) {
-    this.#queue = parts.name
+  constructor(
+    parts: DutyWorkParts & {
+      leaseMs: number
+      /** What is under way when this closes gets so long to end. */
+      graceMs: number
+      unknownTypeMs: number
+      log: Log
+    },
+  ) {
+    this.#parts = parts
     this.#leaseMs = parts.leaseMs
     this.#graceMs = parts.graceMs
     this.#unknownTypeMs = parts.unknownTypeMs
-    this.#actions = parts.actions
-    this.#requests = parts.requests
-    this.#clock = parts.clock
     this.#log = parts.log
-    this.#tellWebhook = parts.tellWebhook
   }
 
-  /** Something is due. */
+  /** This process works for the queue: it does what is due. Until then it only tells those who do. */
+  serve(): void {
+    this.#isServing = true
+  }
+
+  /** Something may be due. */
   look(): void {
-    if (this.#isClosed || this.#running.size >= AT_ONCE) return
-    const run = this.#takeOne()
-      .catch((error: unknown) => this.#warn('duty.failed', 'A duty could not be done; it is tried again.', error))
-      .finally(() => this.#running.delete(run))
-    this.#running.add(run)
+    if (this.#parts.clock.now() >= this.#quietUntil) this.#lookNow()
+  }
+
+  /** Something has changed here: an aggregate was added, a hand is free, or somebody says that this process can do it. */
+  lookAnew(): void {
+    this.#quietUntil = 0
+    this.#lookNow()
   }
 
   /** What is under way gets as long to end as running jobs do; what is left then is due for others at once. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const cancel of this.#timers) cancel()
-    const cancelGivingUp = this.#clock.setTimer(() => this.#giveUp(), this.#graceMs)
+    const { clock } = this.#parts
+    const cancelGivingUp = clock.setTimer(() => this.#giveUp(), this.#graceMs)
     await new Promise<void>((resolve) => {
-      const cancel = this.#clock.setTimer(resolve, this.#graceMs + LAST_WORD_MS)
+      const cancel = clock.setTimer(resolve, this.#graceMs + LAST_WORD_MS)
       void Promise.all(this.#running).then(() => {
         cancel()
         resolve()
@@ -101,27 +102,77 @@ export class Duties {
 
   #giveUp(): void {
     this.#hasGivenUp = true
-    for (const giveUp of this.#givingUp) giveUp()
-  }
-
-  async #takeOne(): Promise<void> {
-    for (;;) {
-      const duty = this.#isClosed ? undefined : await takeDuty(this.#requests, { leaseMs: this.#leaseMs })
-      if (!duty) return
-      this.look()
-      await this.#do(duty)
+    for (const held of this.#held) {
+      held.giveUp()
+      held.stop.abort(new ClosedError(`The queue "${this.#parts.name}"`))
     }
   }
 
-  async #do(duty: Duty): Promise<void> {
+  #lookNow(): void {
+    if (this.#isClosed) return
+    if (this.#isLooking) {
+      this.#looksAgain = true
+      return
+    }
+    this.#isLooking = true
+    const looking = this.#takeAll()
+      .catch((error: unknown) => {
+        this.#warn('duty.failed', 'What is due could not be asked for; it is asked for again.', error)
+        this.#lookAfter(RETRY_MS)
+      })
+      .finally(() => {
+        this.#isLooking = false
+        this.#running.delete(looking)
+        if (this.#looksAgain) this.#lookNow()
+      })
+    this.#running.add(looking)
+  }
+
+  /** Begins all that is due and that there are hands for. */
+  async #takeAll(): Promise<void> {
+    const { requests, aggregates, clock } = this.#parts
+    const [leaseMs, unknownTypeMs] = [this.#leaseMs, this.#unknownTypeMs]
+    while (!this.#isClosed) {
+      this.#looksAgain = false
+      const kinds = this.#freeKinds()
+      const reply = await takeDuty(requests, { kinds, types: aggregates.types, leaseMs, unknownTypeMs })
+      if (reply.word === 'taken') this.#begin(reply.duty)
+      else if (reply.word === 'none' && !this.#looksAgain) {
+        if (reply.passed > 0) this.#quietUntil = clock.now() + QUIET_MS
+        return
+      }
+    }
+  }
+
+  #freeKinds(): DutyKind[] {
+    if (!this.#isServing) return []
+    const busy = [...this.#held].map(({ kind }) => kind)
+    return (Object.keys(HANDS) as DutyKind[]).filter(
+      (kind) => busy.filter((each) => each === kind).length < HANDS[kind],
+    )
+  }
+
+  #begin(duty: Duty): void {
+    const held: Held = { kind: duty.kind, stop: new AbortController(), giveUp: () => {} }
+    this.#held.add(held)
+    const run = this.#do(duty, held).finally(() => {
+      this.#held.delete(held)
+      this.#running.delete(run)
+      this.lookAnew()
+    })
+    this.#running.add(run)
+  }
+
+  async #do(duty: Duty, held: Held): Promise<void> {
     const lease = new DutyLease({
-      clock: this.#clock,
+      clock: this.#parts.clock,
       leaseMs: this.#leaseMs,
       fence: duty.fence,
       renew: (fence) =>
-        settleDuty(this.#requests, { id: duty.id, fence }, { outcome: 'renewed', afterMs: this.#leaseMs }),
+        settleDuty(this.#parts.requests, { id: duty.id, fence }, { outcome: 'renewed', afterMs: this.#leaseMs }),
+      onLost: () => held.stop.abort(new Error(`the duty "${duty.id}" is not this process's any more`)),
     })
-    const outcome = await this.#outcomeInTime(duty)
+    const outcome = await this.#outcomeInTime(duty, held)
     await this.#settle({ id: duty.id, fence: await lease.release() }, outcome)
     if (outcome.outcome !== 'done') this.#lookAfter(outcome.afterMs + SLACK_MS)
   }
@@ -129,89 +180,40 @@ export class Duties {
   /** Claims look after duties as well, but only when there is something to claim or another instant comes. */
   #lookAfter(ms: number): void {
     if (this.#isClosed) return
-    const cancel = this.#clock.setTimer(() => {
+    const cancel = this.#parts.clock.setTimer(() => {
       this.#timers.delete(cancel)
-      this.look()
+      this.lookAnew()
     }, ms)
     this.#timers.add(cancel)
   }
 
   async #settle(duty: Pick<Duty, 'id' | 'fence'>, outcome: DutyOutcome): Promise<void> {
-    await settleDuty(this.#requests, duty, outcome).catch((error: unknown) =>
+    await settleDuty(this.#parts.requests, duty, outcome).catch((error: unknown) =>
       this.#warn('duty.unconfirmed', `What became of duty "${duty.id}" could not be stored; it is done again.`, error),
     )
   }
 
   /** What became of it; of one that takes longer than this process has, that others may do it. */
-  #outcomeInTime(duty: Duty): Promise<DutyOutcome> {
+  #outcomeInTime(duty: Duty, held: Held): Promise<DutyOutcome> {
     return new Promise((resolve) => {
-      const giveUp = () => resolve({ outcome: 'renewed', afterMs: 0 })
+      held.giveUp = () => resolve({ outcome: 'renewed', afterMs: 0 })
       // It was taken while this closed: nothing is begun that another would do a second time.
-      if (this.#hasGivenUp) return giveUp()
-      this.#givingUp.add(giveUp)
-      void this.#outcomeOf(duty)
-        .then(resolve)
-        .finally(() => this.#givingUp.delete(giveUp))
+      if (this.#hasGivenUp) return held.giveUp()
+      void doDuty(this.#parts, duty, held.stop).then(resolve, (error: unknown) => resolve(this.#failed(duty, error)))
     })
   }
 
-  async #outcomeOf(duty: Duty): Promise<DutyOutcome> {
-    try {
-      switch (duty.kind) {
-        case 'seal':
-          await endAction(this.#requests, { tenant: duty.tenant, name: duty.name, verb: 'seal' })
-          return { outcome: 'done' }
-        case 'free':
-          while ((await freeTrash(this.#requests, duty.tenant, FREED_AT_ONCE)) > 0);
-          return { outcome: 'done' }
-        case 'webhook':
-          return await this.#webhook(duty)
-        case 'aggregate':
-          return await this.#aggregate(duty)
-      }
-    } catch (error) {
-      return this.#failed(duty, error)
-    }
-  }
-
   #failed(duty: Duty, error: unknown): DutyOutcome {
-    const isLast = duty.tries + 1 >= MOST_TRIES[duty.kind]
+    const isPermanent = isSluiceError(error) && error.code === 'SLUICE_PERMANENT'
+    const isLast = isPermanent || duty.tries + 1 >= MOST_TRIES[duty.kind]
     const afterMs = Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** duty.tries) * (0.75 + Math.random() / 2)
     if (!this.#hasGivenUp) this.#warn(`${duty.kind}.failed`, failureOf(duty, isLast ? undefined : afterMs), error)
     if (isLast) return { outcome: 'done', ...(duty.kind === 'aggregate' ? { error: encodeError(error) } : {}) }
     return { outcome: 'again', afterMs }
   }
 
-  async #webhook({ tenant, name }: Duty): Promise<DutyOutcome> {
-    const { redis, keys } = this.#actions
-    const [found] = await readActions(this.#requests, [`${tenant}:${name}`], { withStatistics: true })
-    const text = found && (await readWebhook(redis, keys, tenant, name))
-    if (!found || !text) return { outcome: 'done' }
-    if (!this.#tellWebhook) return { outcome: 'renewed', afterMs: PASS_ON_MS }
-    const summary = toSummary(this.#queue, found)
-    await this.#tellWebhook(JSON.parse(text) as Webhook, messageId(summary.id, found.createdAt), summary)
-    return { outcome: 'done' }
-  }
-
-  async #aggregate({ tenant, name }: Duty): Promise<DutyOutcome> {
-    const [found] = await readActions(this.#requests, [`${tenant}:${name}`])
-    if (!found) return { outcome: 'done' }
-    const aggregate = this.#actions.aggregates.get(found.type)
-    if (!aggregate) return this.#passOn(found)
-    const action = new Action(this.#actions, fromToken(tenant), fromToken(name))
-    const results: AsyncIterable<JobResult> = action.results({ order: 'job' })
-    const value = await aggregate(results)
-    return { outcome: 'done', aggregate: JSON.stringify(value ?? null) }
-  }
-
-  /** Another process may have the aggregate; one that nobody has had for as long as a type may be unknown is missing. */
-  #passOn({ type, lastEndAt, createdAt }: FoundAction): DutyOutcome {
-    if (Date.now() - (lastEndAt || createdAt) < this.#unknownTypeMs) return { outcome: 'renewed', afterMs: PASS_ON_MS }
-    return { outcome: 'done', error: encodeError(new Error(`no worker has an aggregate for the type "${type}"`)) }
-  }
-
   #warn(event: string, message: string, error: unknown): void {
-    this.#log({ level: 'warn', event, message: `Queue "${this.#queue}": ${message}`, error })
+    this.#log({ level: 'warn', event, message: `Queue "${this.#parts.name}": ${message}`, error })
   }
 }
 
@@ -221,9 +223,4 @@ function failureOf({ id, kind, tries }: Duty, afterMs: number | undefined): stri
   if (afterMs !== undefined) return `${what}; it is tried again in ${Math.ceil(afterMs / 1_000)} s.`
   const end = kind === 'webhook' ? 'nobody is told that the action has ended' : 'the action has failed'
   return `${what} and is given up: ${end}. Its summary says what became of its jobs.`
-}
-
-/** The same whenever it is told, so that whoever hears it twice can tell; names may hold what no header can. */
-function messageId(action: string, createdAt: number): string {
-  return `msg_${hash('sha256', `${action}:${createdAt}`, 'hex').slice(0, 32)}`
 }

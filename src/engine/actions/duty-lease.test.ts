@@ -31,7 +31,11 @@ function held() {
   const renewals: { fence: string; resolve: (fence: string | undefined) => void; reject: (error: Error) => void }[] = []
   const renew = (fence: string) =>
     new Promise<string | undefined>((resolve, reject) => renewals.push({ fence, resolve, reject }))
-  return { clock, renewals, lease: new DutyLease({ clock, leaseMs: 3_000, fence: '1', renew }) }
+  const lost = { times: 0 }
+  const onLost = () => {
+    lost.times += 1
+  }
+  return { clock, renewals, lost, lease: new DutyLease({ clock, leaseMs: 3_000, fence: '1', renew, onLost }) }
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
@@ -61,14 +65,15 @@ describe('the lease of a duty', () => {
     expect(clock.timer).toBeUndefined()
   })
 
-  it('is not renewed again once it is lost', async () => {
-    const { clock, renewals } = held()
+  it('is not renewed again once it is lost, and says so', async () => {
+    const { clock, renewals, lost } = held()
 
     clock.ring()
     renewals[0]?.resolve(undefined)
     await settled()
 
     expect(clock.timer).toBeUndefined()
+    expect(lost.times).toBe(1)
   })
 
   it('is renewed again when the store could not be asked', async () => {

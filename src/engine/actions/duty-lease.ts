@@ -8,22 +8,28 @@ export class DutyLease {
   readonly #clock: Clock
   readonly #leaseMs: number
   readonly #renew: (fence: string) => Promise<string | undefined>
+  readonly #onLost: () => void
   #fence: string
   #renewing: Promise<void> | undefined
   #cancelTimer: (() => void) | undefined
   #isReleased = false
 
-  /** @param parts - `renew` answers the next fence, undefined when the duty is somebody else's; rejects if nobody knows. */
+  /**
+   * @param parts - `renew` answers the next fence, undefined when the duty is somebody else's, or nobody's any more; rejects
+   * if nobody knows.
+   */
   constructor(parts: {
     clock: Clock
     leaseMs: number
     fence: string
     renew: (fence: string) => Promise<string | undefined>
+    onLost: () => void
   }) {
     this.#clock = parts.clock
     this.#leaseMs = parts.leaseMs
     this.#fence = parts.fence
     this.#renew = parts.renew
+    this.#onLost = parts.onLost
     this.#renewLater()
   }
 
@@ -44,7 +50,10 @@ export class DutyLease {
   async #renewNow(): Promise<void> {
     try {
       const fence = await this.#renew(this.#fence)
-      if (fence === undefined) return
+      if (fence === undefined) {
+        this.#onLost()
+        return
+      }
       this.#fence = fence
     } catch {
       // The store could not be asked: it is asked again, and says then whether the duty is still held.

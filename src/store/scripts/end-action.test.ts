@@ -3,7 +3,6 @@ import { jobsOf, record, ScriptStore } from '../../testing/script-store.ts'
 import { cancelJob } from './cancel-job.ts'
 import { freeTrash } from './free-trash.ts'
 import { addressOf, readJob } from './read-job.ts'
-import { takeDuty } from './take-duty.ts'
 
 let store: ScriptStore
 
@@ -148,7 +147,7 @@ it('is free of all that was cancelled once delayed jobs were due, running ones e
   await store.cancelAction('mail')
 
   await store.finish(running, { outcome: 'retry', delayMs: 1_000, error: '{}' })
-  const duty = await takeDuty(store.requests(), { leaseMs: 1_000, nowUs: store.nowUs })
+  const duty = await store.takeDuty()
   await freeTrash(store.requests(), duty?.tenant ?? '', 100, store.nowUs)
   store.now += 10_000_000
   await store.claim(5)
@@ -170,7 +169,7 @@ it.each(['waiting', 'marked', 'delayed', 'returned', 'retried'] as const)(
     await store.cancelAction('mail')
     const before = await state()
     await store.finish(running, { outcome: 'succeeded' })
-    const duty = await takeDuty(store.requests(), { leaseMs: 1_000, nowUs: store.nowUs })
+    const duty = await store.takeDuty()
     await freeTrash(store.requests(), duty?.tenant ?? '', 100, store.nowUs)
     store.now += 10_000_000
     await store.claim(5)

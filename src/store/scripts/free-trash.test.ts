@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { ScriptStore } from '../../testing/script-store.ts'
 import { freeTrash } from './free-trash.ts'
 import { addressOf, readJob } from './read-job.ts'
-import { takeDuty } from './take-duty.ts'
 
 let store: ScriptStore
 
@@ -19,7 +18,7 @@ async function trash(): Promise<string> {
   await store.submit('a', 3, { lane: '@mail' })
   await store.finish(await store.claim(3), { outcome: 'released' })
   await store.cancelAction('mail')
-  const duty = await takeDuty(store.requests(), { leaseMs: 30_000, nowUs: store.nowUs })
+  const duty = await store.takeDuty()
   return duty?.tenant ?? ''
 }
 

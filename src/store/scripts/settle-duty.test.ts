@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { ScriptStore } from '../../testing/script-store.ts'
 import { type DutyOutcome, settleDuty } from './settle-duty.ts'
-import { type Duty, takeDuty } from './take-duty.ts'
+import type { Duty } from './take-duty.ts'
 import { watchAction } from './watch-action.ts'
 
 let store: ScriptStore
@@ -24,7 +24,7 @@ async function aggregating(options: { webhook?: string } = {}): Promise<Duty> {
 }
 
 async function taken(): Promise<Duty> {
-  const duty = await takeDuty(store.requests(), { leaseMs: 30_000, nowUs: store.nowUs })
+  const duty = await store.takeDuty()
   if (!duty) throw new Error('a duty was to be due')
   return duty
 }

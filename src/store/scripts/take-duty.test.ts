@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ScriptStore } from '../../testing/script-store.ts'
+import { declareAggregates } from './declare-aggregates.ts'
 import { settleDuty } from './settle-duty.ts'
-import { takeDuty } from './take-duty.ts'
+import { type DutyTaker, takeDuty } from './take-duty.ts'
 
 let store: ScriptStore
 
@@ -12,12 +13,10 @@ beforeEach(() => store.begin())
 afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
 afterAll(() => store.stop())
 
-function take(client = 'me') {
-  return takeDuty(store.requests(client), { leaseMs: 30_000, nowUs: store.nowUs })
-}
+const take = (client?: string) => store.takeDuty(client)
 
 async function endWithWebhook(name: string): Promise<void> {
-  await store.openAction(name, {}, { webhook: '{}' })
+  await store.openAction(name, { type: 'POST' }, { webhook: '{}' })
   await store.sealAction(name)
 }
 
@@ -85,4 +84,81 @@ it('runs while Redis is out of memory', async () => {
   await endWithWebhook('mail')
 
   expect(await store.outOfMemory(() => take())).toMatchObject({ kind: 'webhook' })
+})
+
+describe('whoever cannot do all of it', () => {
+  const unable: DutyTaker = { kinds: ['seal', 'webhook'], types: [], leaseMs: 30_000, unknownTypeMs: 3_600_000 }
+  const takeAs = (taker: Partial<DutyTaker>) => takeDuty(store.requests('unable'), { ...unable, ...taker }, store.nowUs)
+
+  async function endToAggregate(name: string): Promise<void> {
+    await store.client.hset('test:{q}:q:queue', 'aggregated:SEND', '1')
+    await store.openAction(name)
+    await store.sealAction(name)
+  }
+
+  it('takes what comes after it', async () => {
+    await endToAggregate('mail')
+    store.now += 1
+    await endWithWebhook('post')
+
+    expect(await takeAs({})).toMatchObject({ word: 'taken', duty: { kind: 'webhook', name: 'post' } })
+  })
+
+  it('leaves it as it is, and says how much that is', async () => {
+    await endToAggregate('mail')
+
+    const { reply, changes } = await store.changesOf(() => takeAs({}))
+
+    expect(reply).toEqual({ word: 'none', passed: 1 })
+    expect(changes).toEqual({})
+  })
+
+  it('tells those who have the aggregate, and nobody whose time is over', async () => {
+    await declareAggregates(store.requests('gone'), ['SEND'], 1_000, store.nowUs)
+    await declareAggregates(store.requests('other'), ['POST'], 60_000, store.nowUs)
+    await declareAggregates(store.requests('able'), ['POST', 'SEND'], 60_000, store.nowUs)
+    await endToAggregate('mail')
+    store.now += 1_000_000
+
+    const { reply, changes } = await store.changesOf(() => takeAs({ kinds: [] }))
+
+    expect(reply).toEqual({ word: 'none', passed: 1 })
+    expect(changes).toEqual({ 'wake:able': ['duties'] })
+  })
+
+  it('tells nobody when it has the aggregate and only lacks a hand', async () => {
+    await declareAggregates(store.requests('able'), ['SEND'], 60_000, store.nowUs)
+    await endToAggregate('mail')
+
+    const { reply, changes } = await store.changesOf(() => takeAs({ types: ['SEND'] }))
+
+    expect(reply).toEqual({ word: 'none', passed: 1 })
+    expect(changes).toEqual({})
+  })
+
+  it('gets an aggregate that nobody has had for as long as a type may be unknown', async () => {
+    await declareAggregates(store.requests('able'), ['SEND'], 4_000_000, store.nowUs)
+    await endToAggregate('mail')
+
+    store.now += 3_600_000_000
+    const whileSomebodyHasIt = await takeAs({ kinds: ['aggregate'] })
+    store.now += 400_000_000
+    const afterwards = await takeAs({ kinds: ['aggregate'] })
+
+    expect(whileSomebodyHasIt).toEqual({ word: 'none', passed: 1 })
+    expect(afterwards).toMatchObject({ word: 'taken', duty: { id: 'aggregate:a:mail' } })
+  })
+
+  it('puts a whole page of it aside for a second, to see what is behind it', async () => {
+    for (let n = 0; n < 100; n++) await endWithWebhook(`post-${n}`)
+    store.now += 1
+    await store.openAction('mail', { sealTimeoutMs: 1_000 })
+    store.now += 1_000_000
+
+    expect(await takeAs({ kinds: ['seal'] })).toEqual({ word: 'again' })
+    expect(await takeAs({ kinds: ['seal'] })).toMatchObject({ word: 'taken', duty: { kind: 'seal' } })
+    expect(await takeAs({ kinds: ['webhook'] })).toEqual({ word: 'none', passed: 0 })
+    store.now += 1_000_000
+    expect(await takeAs({ kinds: ['webhook'] })).toMatchObject({ word: 'taken', duty: { kind: 'webhook' } })
+  })
 })

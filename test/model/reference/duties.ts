@@ -1,27 +1,31 @@
 import type { DutyOutcome } from '../../../src/store/scripts/settle-duty.ts'
-import type { Duty } from '../../../src/store/scripts/take-duty.ts'
+import type { Duty, DutyKind, DutyTaker, TakeDutyReply } from '../../../src/store/scripts/take-duty.ts'
 import { dropDuty, transition } from './acting.ts'
 import type { QueueState } from './queue-state.ts'
 
 /** What the queue itself has to do besides jobs. */
 
-export function takeDuty(queue: QueueState, leaseMs: number, now: number): Duty | undefined {
-  const [first] = [...queue.duties]
-    .filter(([, due]) => due <= now)
+/** Nobody else has said that it makes aggregates. */
+export function takeDuty(queue: QueueState, taker: DutyTaker, now: number): TakeDutyReply {
+  const due = [...queue.duties]
+    .filter(([, instant]) => instant <= now)
     .sort(([a, dueA], [b, dueB]) => dueA - dueB || (a < b ? -1 : 1))
-  if (!first) return undefined
+  const first = due.find(([duty]) => canDo(queue, taker, duty, now))
+  if (!first) return { word: 'none', passed: due.length }
   const [id] = first
-  const until = now + leaseMs * 1000
+  const until = now + taker.leaseMs * 1000
   queue.duties.set(id, until)
   const [kind, tenant = '', name = ''] = id.split(':')
-  return {
-    id,
-    kind: kind as Duty['kind'],
-    tenant,
-    name,
-    fence: String(until),
-    tries: queue.dutyTries.get(id) ?? 0,
-  }
+  const tries = queue.dutyTries.get(id) ?? 0
+  return { word: 'taken', duty: { id, kind: kind as DutyKind, tenant, name, fence: String(until), tries } }
+}
+
+function canDo(queue: QueueState, { kinds, types, unknownTypeMs }: DutyTaker, duty: string, now: number): boolean {
+  const [kind, tenant = '', name = ''] = duty.split(':')
+  if (!kinds.includes(kind as DutyKind)) return false
+  const action = kind === 'aggregate' ? queue.action(tenant, name) : undefined
+  if (!action || types.includes(action.rules.type)) return true
+  return now - (action.lastEndAt > 0 ? action.lastEndAt : action.createdAt) >= unknownTypeMs * 1000
 }
 
 export function settleDuty(

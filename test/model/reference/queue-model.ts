@@ -10,7 +10,7 @@ import type { LimitRow } from '../../../src/store/scripts/read-limits.ts'
 import type { FoundTenant } from '../../../src/store/scripts/read-tenant.ts'
 import type { DutyOutcome } from '../../../src/store/scripts/settle-duty.ts'
 import type { SubmitLine, SubmitReply } from '../../../src/store/scripts/submit-jobs.ts'
-import type { Duty } from '../../../src/store/scripts/take-duty.ts'
+import type { Duty, DutyTaker, TakeDutyReply } from '../../../src/store/scripts/take-duty.ts'
 import type { SettingsPatch } from '../../../src/store/settings.ts'
 import { endAction, forgetAction, openAction, watchAction } from './acting.ts'
 import { type Action, viewOf } from './action.ts'
@@ -89,8 +89,8 @@ export class QueueModel extends QueueState {
     forgetAction(this, action)
   }
 
-  takeDuty(leaseMs: number, now: number): Duty | undefined {
-    return takeDuty(this, leaseMs, now)
+  takeDuty(taker: DutyTaker, now: number): TakeDutyReply {
+    return takeDuty(this, taker, now)
   }
 
   settleDuty(duty: Pick<Duty, 'id' | 'fence'>, became: DutyOutcome, now: number): string | undefined {
