@@ -33,6 +33,7 @@ const fixed = {
   duties: 'duties',
   dutyTries: 'duties:tries',
   aggregators: 'aggregators',
+  schedules: 'schedules',
 } as const
 
 /** Keys per client of this process. */
@@ -56,6 +57,7 @@ const insideScripts = [
   'finished:<tenant>:<action>',
   'marks:<tenant>:<action>',
   'trash:<number>',
+  'schedule:<schedule>',
 ] as const
 
 export type QueueKeys = Readonly<Record<keyof typeof fixed | keyof typeof perClient, string>>

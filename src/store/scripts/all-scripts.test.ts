@@ -18,7 +18,12 @@ it.each(names)('%s has its decoder and its test beside it', (name) => {
 it('lets every script that writes run without memory, except those that take jobs in', () => {
   const writing = names.filter((name) => !name.startsWith('read-'))
 
-  expect(writing.filter((name) => flagsOf(name) !== '#!lua flags=allow-oom')).toEqual(['open-action', 'submit-jobs'])
+  expect(writing.filter((name) => flagsOf(name) !== '#!lua flags=allow-oom')).toEqual([
+    'open-action',
+    'set-schedule',
+    'submit-jobs',
+    'tick-schedules',
+  ])
 })
 
 it('lets no script write that reads', () => {

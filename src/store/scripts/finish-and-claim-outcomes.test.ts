@@ -28,6 +28,7 @@ describe('finishing', () => {
       fence: '0',
       freshMs: undefined,
       hasDuties: false,
+      hasTicks: false,
       holdsAlarm: false,
       jobs: [],
       kept: [],

@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
 -- Takes back what a worker has finished and leases it the next jobs of the fairest tenants, as many as their limits
 -- allow: the one round trip of a busy worker. Brings back what is due on the way, a bounded number at once.
--- Replies {word, stale, wait, alarm, fence, fresh, jobs, duties, kept}: word is "claimed", "idle" or "again" (more may
--- be claimable at once), or alone: {"unregistered"}; {"unnamed"} when a claim is told of as a whole and its jobs must
--- be named, nothing was done. `stale` holds the positions of finished jobs that are no longer the caller's, `wait` is
--- the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is to claim then,
--- `fresh` how long the grants keep in µs (0: for ever), `jobs` is one text of job, record, for each, with SEPARATOR
--- between them; one that stood on another level than its own has "^<level>" and a line break before its record.
--- `duties` is 1 when a duty is due, `kept` has the lanes ("<lane>:<tenant>") among the claimed whose action keeps
--- results.
+-- Replies {word, stale, wait, alarm, fence, fresh, jobs, duties, kept, ticks}: word is "claimed", "idle" or "again"
+-- (more may be claimable at once), or alone: {"unregistered"}; {"unnamed"} when a claim is told of as a whole and its
+-- jobs must be named, nothing was done. `stale` holds the positions of finished jobs that are no longer the caller's,
+-- `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is to claim
+-- then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is one text of job, record, for each, with
+-- SEPARATOR between them; one that stood on another level than its own has "^<level>" and a line break before its
+-- record. `duties` is 1 when a duty is due, `ticks` 1 when schedules are, `kept` has the lanes ("<lane>:<tenant>") among
+-- the claimed whose action keeps results.
 local time = require "time"
 local decimal = require "decimal"
 local queue = require "queue"
@@ -168,7 +168,12 @@ if q.moves or q.unset_aside or q.dropped then
   local moves = require "moves"
   moves.close(q)
 end
-local has_duties = redis.call("ZCOUNT", duties_key, "-inf", now_text) > 0
+local duties_due, ticks_due = redis.call("ZCOUNT", duties_key, "-inf", now_text), 0
+if duties_due > 0 then
+  local schedules = require "schedules"
+  ticks_due = schedules.is_duty_due(q) and 1 or 0
+end
+local has_duties = duties_due > ticks_due
 local kept = {}
 if q.actions then
   local actions = require "actions"
@@ -222,8 +227,7 @@ elseif is_anyone_idle then
   end
 end
 local fresh = claim.fresh and math.floor(claim.fresh * FRESH_SHARE) or 0
-local duties_due = has_duties and 1 or 0
-local reply = { word, q.stale, wait, holds_alarm, fence, fresh, {}, duties_due, kept }
+local reply = { word, q.stale, wait, holds_alarm, fence, fresh, {}, has_duties and 1 or 0, kept, ticks_due }
 requests.remember(client_key, request, reply)
 reply[7] = table.concat(claim.jobs, SEPARATOR)
 return reply

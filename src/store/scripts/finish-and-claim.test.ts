@@ -28,6 +28,7 @@ describe('claiming', () => {
       freshMs: undefined,
       jobs: ['normal:default:1000000000:a', record(1), 'normal:default:1000000001:a', record(2)],
       hasDuties: false,
+      hasTicks: false,
       kept: [],
     })
     expect(changes).toEqual({

@@ -75,6 +75,8 @@ export interface ClaimReply {
   readonly jobs: readonly string[]
   /** A duty of the queue is due: see take-duty. */
   readonly hasDuties: boolean
+  /** Schedules are due: see take-schedules. */
+  readonly hasTicks: boolean
   /** Lanes (`<lane>:<tenant>`) among the claimed whose action keeps results. */
   readonly kept: readonly string[]
 }
@@ -285,7 +287,7 @@ function detailOf(finish: Finish): string {
 }
 
 function decode(reply: readonly unknown[], finished: Finished): ClaimReply {
-  const [word, stale, wait, alarm, fence, fresh, jobs, duties, kept] = reply as [
+  const [word, stale, wait, alarm, fence, fresh, jobs, duties, kept, ticks] = reply as [
     ClaimReply['word'],
     number[],
     number,
@@ -295,6 +297,7 @@ function decode(reply: readonly unknown[], finished: Finished): ClaimReply {
     string,
     number,
     string[],
+    number,
   ]
   return {
     word,
@@ -305,6 +308,7 @@ function decode(reply: readonly unknown[], finished: Finished): ClaimReply {
     freshMs: fresh === 0 ? undefined : fresh / 1000,
     jobs: jobs === '' ? [] : splitJobs(jobs),
     hasDuties: duties === 1,
+    hasTicks: ticks === 1,
     kept,
   }
 }

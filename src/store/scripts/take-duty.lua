@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
--- Takes the first duty that is due and that the taker can do, for as long as a lease. Those who have an aggregate that
--- the taker has not are told of it. Replies {"taken", duty, fence, tries}; {"none", passed}: so many are due that the
--- taker cannot do; {"again"}: so many that there may be others behind them; or {"unregistered"}.
+-- Takes the first duty that is due and that the taker can do, for as long as a lease; to tick is none of them, see
+-- take-schedules. Those who have an aggregate that the taker has not are told of it.
+-- Replies {"taken", duty, fence, tries}; {"none", passed}: so many are due that the taker cannot do; {"again"}: so many
+-- that there may be others behind them; or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local actions = require "actions"
@@ -13,7 +14,7 @@ local aggregators_key = KEYS[4] -- zset: client:type → until when it makes agg
 local now_given = ARGV[1] -- µs; empty: the server's time
 local lease = tonumber(ARGV[2]) -- µs
 local kinds = ARGV[3] -- kinds of duties the taker has hands for, separated by spaces; empty: it only tells others
-local unknown_for = tonumber(ARGV[4]) -- µs: an aggregate that nobody has for so long is missing, and anybody's to say so
+local unknown_for = tonumber(ARGV[4]) -- µs: an aggregate nobody has for so long is missing, and anybody's to say so
 local types, types_from = ARGV, 5 -- list: types of which the taker has the aggregate
 
 local LOOKED_AT = 100 -- duties in one call
@@ -68,6 +69,13 @@ local function judge_aggregate(duty, told)
 end
 
 local due = redis.call("ZRANGEBYSCORE", duties_key, "-inf", string.format("%d", q.now), "LIMIT", 0, LOOKED_AT)
+local is_page_full = #due == LOOKED_AT
+for i, duty in ipairs(due) do
+  if duty == "tick" then
+    table.remove(due, i)
+    break
+  end
+end
 local taken, told = nil, {}
 for _, duty in ipairs(due) do
   local kind = string.match(duty, "^%l+")
@@ -90,7 +98,7 @@ if taken then
   redis.call("ZADD", duties_key, fence, taken)
   return { "taken", taken, fence, tries }
 end
-if #due == LOOKED_AT and next(is_wanted) then
+if is_page_full and next(is_wanted) then
   for _, duty in ipairs(due) do
     redis.call("ZADD", duties_key, string.format("%d", q.now + PASS_ON), duty)
   end

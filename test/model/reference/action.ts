@@ -152,7 +152,7 @@ export function viewOf(queue: QueueState, action: Action, now: number, withStati
     attempts,
     throttles,
     perSecond: before.at === 0 || seconds <= 0 ? 0 : (doneIn(queue, action) - before.done) / seconds,
-    aggregate: action.aggregate ?? '',
+    aggregate: withStatistics ? (action.aggregate ?? '') : '',
     error: withStatistics ? (action.error ?? '') : '',
     statistics: new Map(withStatistics ? statisticsOf(action) : []),
   }

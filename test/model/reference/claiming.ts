@@ -81,6 +81,8 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
     freshMs: freshMs(claim.fresh),
     jobs: claim.jobs.flatMap((job) => [job.key, claimedTextOf(job)]),
     hasDuties: [...before.duties, ...queue.duties.values()].some((due) => due <= now),
+    // Schedules are not part of the model: see decision 25.
+    hasTicks: false,
     kept: keptOf(queue, claim),
   }
 }

@@ -1,0 +1,55 @@
+#!lua flags=no-writes
+-- A page of the schedules, by when they are due; those that are paused come last. Replies
+-- {"schedules", how many there are, how many are due in time, when the first is due or empty, cursor, row, …}: the
+-- cursor is the place of the last row in the set, empty when no others follow. Or {"unregistered"}.
+local time = require "time"
+local queue = require "queue"
+local schedules = require "schedules"
+local queue_key = KEYS[1] -- hash: the queue's state
+local schedules_key = KEYS[2] -- zset: schedule → when to look at it
+local now_given = ARGV[1] -- µs; empty: the server's time
+local within = tonumber(ARGV[2]) -- µs: what is due that soon counts as due in time
+local only_in_time = tonumber(ARGV[3]) -- 1: list no others
+local after_score = ARGV[4] -- where the page before ended; empty for the first
+local after_name = ARGV[5] -- the schedule it ended with
+local most = tonumber(ARGV[6]) -- rows
+local max_bytes = tonumber(ARGV[7]) -- of definitions in the reply, unless the first is larger
+
+-- The rank of the first behind a place. Thousands can be due at one moment, in the order of their names: looked for by
+-- halves, because the one at that place may be gone.
+local function rank_behind(score, name)
+  local low = redis.call("ZCOUNT", schedules_key, "-inf", "(" .. score)
+  local high = low + redis.call("ZCOUNT", schedules_key, score, score)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if redis.call("ZRANGE", schedules_key, middle, middle)[1] <= name then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+local q = queue.open({ prefix = string.sub(queue_key, 1, -6), queue = queue_key, schedules = schedules_key },
+  time.now(now_given))
+if not q then
+  return { "unregistered" }
+end
+local count = redis.call("ZCARD", schedules_key)
+local in_time = redis.call("ZCOUNT", schedules_key, "-inf", string.format("%d", q.now + within))
+local first = schedules.first(q)
+local from = after_score ~= "" and rank_behind(after_score, after_name) or 0
+local to = only_in_time == 1 and in_time or count
+local reply = { "schedules", count, in_time, first and string.format("%d", first) or "", "" }
+if from < to then
+  local found = redis.call("ZRANGE", schedules_key, from, math.min(from + most, to) - 1, "WITHSCORES")
+  local bytes, rows = 0, 0
+  while rows < #found / 2 and bytes < max_bytes do
+    local schedule = schedules.load(q, found[2 * rows + 1])
+    rows, bytes = rows + 1, bytes + #schedule.definition
+    reply[#reply + 1] = schedules.row(schedule)
+  end
+  reply[5] = from + rows < to and found[2 * rows] or ""
+end
+return reply
