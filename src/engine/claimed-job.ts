@@ -7,6 +7,7 @@ import { finishOf, toldOf } from './finish.ts'
 import type { Grant } from './grant.ts'
 import type { Job, LeasedJob } from './job.ts'
 import type { RunResult } from './outcome.ts'
+import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
 
 /** A job claimed by a caller with a loop of its own. It is the caller's until the lease runs out; `renew` prolongs it. */
@@ -39,6 +40,7 @@ export class ClaimHandle implements ClaimedJob {
   readonly #leaseMs: number
   readonly #grant: Grant
   readonly #onDuties: () => void
+  readonly #figures: QueueFigures
   readonly #claimedAt = performance.now()
 
   constructor(options: {
@@ -50,6 +52,7 @@ export class ClaimHandle implements ClaimedJob {
     leaseMs: number
     /** Something is due besides jobs. */
     onDuties: () => void
+    figures: QueueFigures
   }) {
     this.#job = options.job
     this.#redis = options.redis
@@ -58,6 +61,8 @@ export class ClaimHandle implements ClaimedJob {
     this.#leaseMs = options.leaseMs
     this.#grant = options.grant
     this.#onDuties = options.onDuties
+    this.#figures = options.figures
+    this.#figures.started(this.#job)
   }
 
   get id() {
@@ -121,6 +126,7 @@ export class ClaimHandle implements ClaimedJob {
   #finish(result: RunResult): Promise<void> {
     const finish = finishOf(this.#job, result, this.#settings)
     const durationMs = performance.now() - this.#claimedAt
+    this.#figures.ended(this.type, finish, durationMs)
     return this.#tell(finish, toldOf(this.#job, result, finish, { durationMs, ...this.#settings }))
   }
 

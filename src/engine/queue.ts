@@ -31,6 +31,7 @@ import type { Handler, JobContext } from './job-run.ts'
 import { type JobView, viewJob } from './job-view.ts'
 import { LimitControl } from './limit-control.ts'
 import type { Log } from './log.ts'
+import { QueueFigures } from './queue-figures.ts'
 import {
   checkQueueOptions,
   declaredSettings,
@@ -92,6 +93,14 @@ const submitRules = {
   whenFull: optional(oneOf(['wait', 'error'])),
 }
 
+/** What a queue is made of, for parts of this package that watch it. */
+export interface QueueInside {
+  readonly figures: QueueFigures
+  readonly requests: Requests
+}
+
+export let insideOf: (queue: Queue) => QueueInside
+
 /** A named stream of work with its own limits and fairness. */
 export class Queue {
   readonly name: string
@@ -109,8 +118,13 @@ export class Queue {
   readonly #duties: Duties
   readonly #pool: WorkerPool
   readonly #middleware: Middleware[] = []
+  readonly #figures = new QueueFigures()
   #registered: Promise<void> | undefined
   #isClosed = false
+
+  static {
+    insideOf = (queue) => ({ figures: queue.#figures, requests: queue.#requests })
+  }
 
   /** Made by `Sluice.queue`. */
   constructor(parts: {
@@ -145,6 +159,7 @@ export class Queue {
       ready: () => this.#ready(),
       submitter: (options) => this.#submitter(options),
       onAggregating: () => this.#duties.look(),
+      counted: (submit) => this.#counted(submit),
     })
     const dutyKeys = queueKeys(parts.prefix, parts.name, `${parts.client}-duties`)
     const dutyRequests = new Requests({ ...shared, client: `${parts.client}-duties`, keys: dutyKeys })
@@ -164,6 +179,7 @@ export class Queue {
       settings: this.#settings,
       requests: new Requests({ ...shared, client: `${parts.client}-pool`, keys: poolKeys }),
       onDuties: () => this.#duties.look(),
+      figures: this.#figures,
     })
   }
 
@@ -179,6 +195,23 @@ export class Queue {
   ): Promise<SubmittedJob | SubmitSummary | Action> {
     this.#assertOpen()
     const chosen = checkOptions('submit', options, submitRules)
+    return this.#counted(() => this.#submit(input, chosen))
+  }
+
+  /** What is refused is counted. */
+  async #counted<T>(submit: () => Promise<T>): Promise<T> {
+    try {
+      return await submit()
+    } catch (error) {
+      this.#figures.failedSubmit(error)
+      throw error
+    }
+  }
+
+  async #submit(
+    input: JobInput | BulkInput | ActionInput,
+    chosen: { whenFull?: 'wait' | 'error' | undefined; basePriority?: number | undefined },
+  ): Promise<SubmittedJob | SubmitSummary | Action> {
     if ('jobs' in input && input.jobs !== undefined) {
       if ('tenant' in input) return this.#actions.submit(input as ActionInput, chosen)
       const { jobs, ...defaults } = input as BulkInput
@@ -295,11 +328,12 @@ export class Queue {
       })
       if (reply.hasDuties) this.#duties.look()
       const freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
-      const shared = { clock: this.#clock, redis: this.#redis, requests: this.#requests, settings: this.#settings }
-      const onDuties = () => this.#duties.look()
-      for (const job of decodeJobs(reply.fence, reply.jobs, reply.kept)) {
-        const grant = new Grant({ ...shared, job, freshUntil })
-        found.push(new ClaimHandle({ ...shared, job, grant, leaseMs, onDuties }))
+      const parts = { clock: this.#clock, redis: this.#redis, requests: this.#requests, settings: this.#settings }
+      const shared = { ...parts, figures: this.#figures, onDuties: () => this.#duties.look() }
+      const jobs = decodeJobs(reply.fence, reply.jobs, reply.kept)
+      this.#figures.claims.observe(jobs.length)
+      for (const job of jobs) {
+        found.push(new ClaimHandle({ ...shared, job, grant: new Grant({ ...shared, job, freshUntil }), leaseMs }))
       }
       if (reply.word !== 'again' || found.length >= wanted) return found
     }

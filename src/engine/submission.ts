@@ -131,7 +131,12 @@ export class Packer {
         createdText(nowMs),
         this.#type(input.type ?? defaults.type, fail),
         id,
-        optionsText(input.maxRetries ?? defaults.maxRetries, input.timeoutMs ?? defaults.timeoutMs, fail),
+        optionsText(
+          input.maxRetries ?? defaults.maxRetries,
+          input.timeoutMs ?? defaults.timeoutMs,
+          delayOf(instant, nowMs),
+          fail,
+        ),
         this.#payload(input.payload, fail),
       ),
     }
@@ -229,13 +234,25 @@ function instantOf(delayMs: unknown, runAt: unknown, fail: (problem: string) => 
   return `@${Math.round((ms as number) * 1000)}`
 }
 
-function optionsText(maxRetries: unknown, timeoutMs: unknown, fail: (problem: string) => never): string {
-  if (maxRetries === undefined && timeoutMs === undefined) return ''
+/** In whole ms from now, for whoever measures how long the job waited once it could start. */
+function delayOf(instant: string, nowMs: number): number | undefined {
+  if (instant === '') return undefined
+  const ms = Math.round(Number(instant.slice(1)) / 1000)
+  return instant.startsWith('+') ? ms : Math.max(0, ms - nowMs)
+}
+
+function optionsText(
+  maxRetries: unknown,
+  timeoutMs: unknown,
+  delayMs: number | undefined,
+  fail: (problem: string) => never,
+): string {
+  if (maxRetries === undefined && timeoutMs === undefined && delayMs === undefined) return ''
   if (maxRetries !== undefined && !(Number.isSafeInteger(maxRetries) && (maxRetries as number) >= 0)) {
     fail('its maxRetries must be a whole number of at least 0')
   }
   if (timeoutMs !== undefined && !(Number.isSafeInteger(timeoutMs) && (timeoutMs as number) >= 1)) {
     fail('its timeoutMs must be a whole number of at least 1')
   }
-  return JSON.stringify({ maxRetries, timeoutMs })
+  return JSON.stringify({ maxRetries, timeoutMs, delayMs })
 }

@@ -17,6 +17,7 @@ import { type Handler, JobRun, type RunSetting } from './job-run.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import type { Log } from './log.ts'
 import type { RunResult } from './outcome.ts'
+import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
 import { Runs } from './runs.ts'
 import { UntoldJobs } from './untold-jobs.ts'
@@ -62,6 +63,7 @@ export class WorkerPool implements Sleeper {
   readonly #log: Log
   readonly #leases: LeaseKeeper
   readonly #onDuties: () => void
+  readonly #figures: QueueFigures
   readonly #processors = new Map<string, Processor>()
   /** Two of them can be of one job: one that lost its lease, and the next. */
   readonly #runs: Runs
@@ -90,9 +92,11 @@ export class WorkerPool implements Sleeper {
     log: Log
     /** Something is due besides jobs. */
     onDuties: () => void
+    figures: QueueFigures
   }) {
     this.#queue = options.queue
     this.#onDuties = options.onDuties
+    this.#figures = options.figures
     this.#settings = options.settings
     this.#requests = options.requests
     this.#waker = options.waker
@@ -283,6 +287,7 @@ export class WorkerPool implements Sleeper {
   #onReply(reply: ClaimReply, wanted: number, sentAt: number): void {
     const jobs = decodeJobs(reply.fence, reply.jobs, reply.kept)
     if (reply.hasDuties) this.#onDuties()
+    if (wanted > 0) this.#figures.claims.observe(jobs.length)
     if (jobs.length > 0) {
       this.#leases.hold(reply.fence, jobs.length)
       this.#untold.claimed(reply.fence, jobs.length)
@@ -339,6 +344,7 @@ export class WorkerPool implements Sleeper {
     const run = new JobRun(job, setting, { startedAt: now, timeoutMs })
     this.#runs.add(run)
     if (job.isSuspect) this.#suspects += 1
+    this.#figures.started(job)
     run.start(processor.handler)
   }
 
@@ -370,6 +376,7 @@ export class WorkerPool implements Sleeper {
     const { maxRetries } = this.#processors.get(job.type) as Processor
     const { maxThrottles, maxResultBytes } = this.#settings
     const finish = finishOf(job, result, { maxRetries, maxThrottles })
+    this.#figures.ended(job.type, finish, durationMs)
     if (job.actionLane === '') this.#tell(job, finish)
     else this.#tell(job, finish, toldOf(job, result, finish, { durationMs, maxResultBytes }))
   }

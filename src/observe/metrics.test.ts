@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { listedNames } from '../../test/docs/markdown.ts'
+import type { ClaimedJob } from '../engine/claimed-job.ts'
+import type { Queue } from '../engine/queue.ts'
+import { PermanentError } from '../errors.ts'
 import { Sluice, storeOf } from '../sluice.ts'
 import { startRedis, type TestRedis } from '../testing/redis-server.ts'
 import { Metrics } from './metrics.ts'
@@ -76,3 +79,90 @@ it('count as lag of the event loop only what is beyond the time between two look
   const [, median] = /sluice_process_event_loop_lag_seconds\{quantile="0.5"\} (\S+)/.exec(text) ?? []
   expect(Number(median)).toBeLessThan(0.01)
 })
+
+it('say how long jobs of this process waited and ran, by level, type and outcome', async () => {
+  const queue = sluice.queue('timed')
+  await queue.submit({ type: 'T', payload: 1, level: 'high' })
+  await queue.submit({ type: 'T', payload: 2, delayMs: 1 })
+  await queue.submit({ type: 'T', payload: 3, runAt: Date.now() - 60_000 })
+  const [first, second, third] = await claimAll(queue, 3)
+  await first?.succeed()
+  await second?.fail(new PermanentError('gone'))
+  await third?.throttle()
+
+  const text = await expose(queue)
+
+  expect(text).toContain('sluice_job_wait_seconds_count{queue="timed",level="high"} 1')
+  expect(text).toContain('sluice_job_wait_seconds_count{queue="timed",level="normal"} 2')
+  expect(text).toContain('sluice_job_wait_seconds_bucket{queue="timed",level="normal",le="60"} 2')
+  for (const outcome of ['succeeded', 'dead', 'throttled']) {
+    expect(text).toContain(`sluice_job_run_seconds_count{queue="timed",type="T",outcome="${outcome}"} 1`)
+  }
+  expect(text).toMatch(/sluice_claim_jobs_sum\{queue="timed"\} 3\n/)
+  expect(text).toMatch(/sluice_script_duration_seconds_count\{script="finish-and-claim"\} [1-9]/)
+})
+
+it('count submits that were refused, by reason', async () => {
+  const queue = sluice.queue('full', { maxPending: 1, whenFull: 'error' })
+  await queue.submit({ type: 'T', payload: 1 })
+  await expect(queue.submit({ type: 'T', payload: 2 })).rejects.toMatchObject({ code: 'SLUICE_QUEUE_FULL' })
+  await expect(queue.submit({ type: 'T', jobs: [{ payload: 3 }] })).rejects.toMatchObject({ code: 'SLUICE_QUEUE_FULL' })
+  await expect(queue.submit({ payload: 4 })).rejects.toMatchObject({ code: 'SLUICE_INVALID_JOB' })
+
+  const text = await expose(queue)
+
+  expect(text).toContain('sluice_submits_rejected_total{queue="full",reason="queue-full"} 2')
+  expect(text).toContain('sluice_submits_rejected_total{queue="full",reason="invalid"} 1')
+  expect(text).toContain('sluice_submits_rejected_total{queue="full",reason="out-of-memory"} 0')
+})
+
+it('say what each limit has granted and denied, and when something is due', async () => {
+  const slots = { kind: 'concurrency', max: 1 } as const
+  const queue = sluice.queue('limited', { limits: { queue: '1000/s', levels: { low: slots }, tenant: '2/h' } })
+  await queue.submit({ type: 'T', jobs: [{ tenant: 'a' }, { tenant: 'a' }, { tenant: 'b', level: 'low' }] })
+  const due = Date.now() + 60_000
+  await queue.submit({ type: 'T', runAt: due })
+  await queue.claim(5)
+
+  const text = await expose(queue)
+
+  expect(text).toContain('sluice_limit_granted_permits_total{queue="limited",scope="queue",limit="queue"} 2')
+  expect(text).toContain('sluice_limit_granted_permits_total{queue="limited",scope="low",limit="low"} 1')
+  expect(text).toContain('sluice_limit_granted_permits_total{queue="limited",scope="tenant",limit="tenant"} 2')
+  expect(text).toContain('sluice_limit_denied_total{queue="limited",scope="tenant",limit="tenant",reason="rate"} 1')
+  expect(text).toContain(`sluice_next_due_timestamp_seconds{queue="limited",what="delayed"} ${due / 1000}`)
+  expect(text).toMatch(/sluice_next_due_timestamp_seconds\{queue="limited",what="parked"\} \d{10}/)
+})
+
+it('name the fifty tenants with the most waiting jobs, and count the others together', async () => {
+  const queue = sluice.queue('many')
+  const jobs = Array.from({ length: 60 }, (_, at) =>
+    Array.from({ length: at + 1 }, () => ({ tenant: `t${at}` })),
+  ).flat()
+  await queue.submit({ type: 'T', jobs })
+
+  const text = await expose(queue)
+
+  expect(text.match(/sluice_tenant_jobs_waiting\{/g)).toHaveLength(51)
+  expect(text).toContain('sluice_tenant_jobs_waiting{queue="many",tenant="t59"} 60')
+  expect(text).toContain('sluice_tenant_jobs_waiting{queue="many",tenant="t10"} 11')
+  expect(text).not.toContain('tenant="t9"}')
+  expect(text).toContain('sluice_tenant_jobs_waiting{queue="many",tenant="other"} 55')
+})
+
+/** What metrics of this queue alone say. */
+async function expose(queue: Queue): Promise<string> {
+  const own = new Metrics({ queues: new Map([[queue.name, queue]]), store: storeOf(sluice) })
+  try {
+    return await own.expose({ openStreams: 0, connections: 0 })
+  } finally {
+    own.close()
+  }
+}
+
+/** Until so many have come: a delayed one comes a little later. */
+async function claimAll(queue: Queue, count: number): Promise<ClaimedJob[]> {
+  const found: ClaimedJob[] = []
+  while (found.length < count) found.push(...(await queue.claim(count - found.length)))
+  return found
+}

@@ -1,11 +1,18 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { LimitStatus } from '../engine/limit-control.ts'
-import type { Queue } from '../engine/queue.ts'
+import { insideOf, type Queue } from '../engine/queue.ts'
+import { type Refusal, refusals } from '../engine/queue-figures.ts'
 import type { Store } from '../sluice.ts'
+import type { Histogram as KeptHistogram } from '../store/histogram.ts'
 import { queueKeys } from '../store/keys.ts'
-import type { QueueCounts } from '../store/scripts/read-counts.ts'
+import { levels } from '../store/names.ts'
+import { type NextDue, readNextDue } from '../store/next-due.ts'
+import { type LimitCount, type QueueCounts, readAllCounts } from '../store/scripts/read-counts.ts'
 import { countTenants, type TenantCounts } from '../store/tenant-tokens.ts'
+import { BacklogLeaders } from './backlog-leaders.ts'
+import { ExposedHistogram } from './exposed-histogram.ts'
+import { LimitMetrics } from './limit-metrics.ts'
 
 /** Counts of a queue, by the name of the metric. They are kept in Redis: each process says the same of them. */
 const countsOfQueue = {
@@ -27,6 +34,8 @@ const countsOfQueue = {
 
 const requestSeconds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
+const OTHER_TENANTS = 'other'
+
 /** How often the event loop is looked at: often enough to meet what holds it up, and cheap. */
 const LOOP_SAMPLE_MS = 10
 
@@ -44,6 +53,10 @@ interface Reading {
   readonly counts: QueueCounts
   readonly tenants: TenantCounts
   readonly limits: readonly LimitStatus[]
+  readonly ofLimits: readonly LimitCount[]
+  readonly backlogs: ReadonlyMap<string, number>
+  readonly nextDue: NextDue
+  readonly refused: Readonly<Record<Refusal, number>>
   readonly deadLetters: number
 }
 
@@ -53,7 +66,7 @@ export interface ServerFigures {
   readonly connections: number
 }
 
-/** What Prometheus scrapes. Labels are queues, limits of queues and levels, and routes: all of them few. */
+/** What Prometheus scrapes. Labels are queues, types, limits, routes and the largest tenants: all of them few. */
 export class Metrics {
   readonly #queues: ReadonlyMap<string, Queue>
   readonly #store: Store
@@ -66,26 +79,24 @@ export class Metrics {
     'level',
     'state',
   ])
-  readonly #limitRate = this.#gauge(
-    'sluice_limit_rate_per_second',
-    'What a bucket grants at present when it is always asked.',
-    ['queue', 'scope', 'limit'],
+  readonly #backlogs = this.#gauge(
+    'sluice_tenant_jobs_waiting',
+    'Waiting jobs of the 50 tenants that have the most; the tenant other has those of all others.',
+    ['queue', 'tenant'],
   )
-  readonly #limitRemaining = this.#gauge('sluice_limit_remaining_permits', 'What a limit could grant now.', [
-    'queue',
-    'scope',
-    'limit',
-  ])
-  readonly #limitUsed = this.#gauge('sluice_limit_used_permits', 'What of a limit is used now.', [
-    'queue',
-    'scope',
-    'limit',
-  ])
-  readonly #limitClosed = this.#gauge(
-    'sluice_limit_closed_until_seconds',
-    'Until when a limit grants nothing, in seconds since 1970; 0 while it grants.',
-    ['queue', 'scope', 'limit'],
+  readonly #nextDue = this.#gauge(
+    'sluice_next_due_timestamp_seconds',
+    'When the first delayed job or parked tenant is due, in seconds since 1970; absent when none is.',
+    ['queue', 'what'],
   )
+  readonly #refused = new Counter({
+    name: 'sluice_submits_rejected_total',
+    help: 'Submits that this process has refused, by reason.',
+    labelNames: ['queue', 'reason'],
+    registers: [this.#registry],
+  })
+  readonly #limits = new LimitMetrics(this.#registry)
+  readonly #leaders = new Map<string, BacklogLeaders>()
   readonly #loopLag = this.#gauge(
     'sluice_process_event_loop_lag_seconds',
     'By how much timers of this process were late since the last scrape.',
@@ -114,7 +125,46 @@ export class Metrics {
     for (const [name, [, help]] of Object.entries(countsOfQueue)) {
       this.#totals.set(name, new Counter({ name, help, labelNames: ['queue'], registers: [this.#registry] }))
     }
+    this.#exposeHistograms()
     this.#loopDelay.enable()
+  }
+
+  /** They are kept where things happen, and read when somebody asks. */
+  #exposeHistograms(): void {
+    const ofQueues = (read: (queue: Queue) => Iterable<readonly [Record<string, string>, KeptHistogram]>) => () =>
+      [...this.#queues.values()].flatMap((queue) =>
+        [...read(queue)].map(([labels, histogram]) => [{ queue: queue.name, ...labels }, histogram] as const),
+      )
+    new ExposedHistogram(
+      this.#registry,
+      {
+        name: 'sluice_job_wait_seconds',
+        help: 'From when a job was submitted, or its delay was over, until its first run began in this process.',
+      },
+      ofQueues((queue) => levels.map((level) => [{ level }, insideOf(queue).figures.waits[level]])),
+    )
+    new ExposedHistogram(
+      this.#registry,
+      { name: 'sluice_job_run_seconds', help: 'How long handlers of this process took, by how the run ended.' },
+      ofQueues(function* (queue) {
+        for (const [type, times] of insideOf(queue).figures.runs) {
+          for (const [outcome, histogram] of Object.entries(times)) yield [{ type, outcome }, histogram] as const
+        }
+      }),
+    )
+    new ExposedHistogram(
+      this.#registry,
+      { name: 'sluice_claim_jobs', help: 'Jobs that a claim of this process brought.' },
+      ofQueues((queue) => [[{}, insideOf(queue).figures.claims]]),
+    )
+    new ExposedHistogram(
+      this.#registry,
+      {
+        name: 'sluice_script_duration_seconds',
+        help: 'From when this process called a script until it had read the answer.',
+      },
+      () => [...(this.#store.redis.scriptTimes?.byScript ?? [])].map(([script, times]) => [{ script }, times] as const),
+    )
   }
 
   get contentType(): string {
@@ -138,7 +188,10 @@ export class Metrics {
     ])
     // In one go, without a pause: another scrape that is under way sees all of it or none.
     for (const counter of this.#totals.values()) counter.reset()
-    for (const gauge of [this.#limitRate, this.#limitRemaining, this.#limitUsed, this.#limitClosed]) gauge.reset()
+    this.#refused.reset()
+    this.#backlogs.reset()
+    this.#nextDue.reset()
+    this.#limits.reset()
     for (const reading of readings) this.#write(reading)
     this.#redisUsed.set(figureIn(memory, 'used_memory'))
     this.#redisLimit.set(figureIn(memory, 'maxmemory'))
@@ -158,16 +211,24 @@ export class Metrics {
 
   async #read(queue: Queue): Promise<Reading> {
     const { redis, prefix } = this.#store
-    const [counts, limits, tenants, letters] = await Promise.all([
-      queue.counts(),
+    const { name } = queue
+    const { figures, requests } = insideOf(queue)
+    const keys = queueKeys(prefix, name, '')
+    const leaders = this.#leaders.get(name) ?? new BacklogLeaders(redis, keys)
+    this.#leaders.set(name, leaders)
+    const [{ counts, ofLimits }, limits, tenants, backlogs, nextDue, letters] = await Promise.all([
+      readAllCounts(requests),
       queue.limits.list(),
-      countTenants(redis, queueKeys(prefix, queue.name, '')),
+      countTenants(redis, keys),
+      leaders.read(),
+      readNextDue(redis, keys),
       queue.deadLetters.list({ count: 1 }),
     ])
-    return { queue: queue.name, counts, limits, tenants, deadLetters: letters.total }
+    const { refused } = figures
+    return { queue: name, counts, limits, ofLimits, tenants, backlogs, nextDue, refused, deadLetters: letters.total }
   }
 
-  #write({ queue, counts, tenants, limits, deadLetters }: Reading): void {
+  #write({ queue, counts, tenants, limits, ofLimits, backlogs, nextDue, refused, deadLetters }: Reading): void {
     this.#deadLetters.set({ queue }, deadLetters)
     for (const state of ['waiting', 'running', 'delayed'] as const) this.#jobs.set({ queue, state }, counts[state])
     for (const [name, [count]] of Object.entries(countsOfQueue)) this.#totals.get(name)?.inc({ queue }, counts[count])
@@ -177,13 +238,25 @@ export class Metrics {
     for (const state of ['parked', 'paused'] as const) {
       this.#tenants.set({ queue, level: 'all', state }, tenants[state])
     }
-    for (const limit of limits) {
-      const labels = { queue, scope: limit.scope, limit: limit.name }
-      if (limit.effectivePerSecond !== undefined) this.#limitRate.set(labels, limit.effectivePerSecond)
-      this.#limitRemaining.set(labels, limit.remaining)
-      this.#limitUsed.set(labels, limit.used)
-      this.#limitClosed.set(labels, (limit.closedUntil ?? 0) / 1000)
+    for (const what of ['delayed', 'parked'] as const) {
+      const due = nextDue[what]
+      if (due !== undefined) this.#nextDue.set({ queue, what }, due / 1000)
     }
+    for (const reason of refusals) this.#refused.inc({ queue, reason }, refused[reason])
+    this.#limits.write(queue, limits, ofLimits)
+    this.#writeBacklogs(queue, backlogs, counts.waiting)
+  }
+
+  /** All of them together are the queue's waiting jobs, also when some came or went between two questions. */
+  #writeBacklogs(queue: string, backlogs: ReadonlyMap<string, number>, waiting: number): void {
+    let named = 0
+    for (const [tenant, count] of backlogs) {
+      // One that bears the name of the rest is counted with it.
+      if (tenant === OTHER_TENANTS) continue
+      this.#backlogs.set({ queue, tenant }, count)
+      named += count
+    }
+    this.#backlogs.set({ queue, tenant: OTHER_TENANTS }, Math.max(0, waiting - named))
   }
 
   #writeLoopLag(): void {

@@ -9,6 +9,8 @@ import { detached } from './detached.ts'
 interface JobOptions {
   readonly maxRetries?: number
   readonly timeoutMs?: number
+  /** How long after it was made it could start. */
+  readonly delayMs?: number
 }
 
 interface JobHistory {

@@ -5,6 +5,7 @@ import type { RedisArgument } from './command.ts'
 import { Connection, type RedisAddress } from './connection.ts'
 import { ensureEmbeddedServer } from './embedded.ts'
 import { type RedisOptions, type RedisSettings, redisRules } from './redis-options.ts'
+import { ScriptTimes } from './script-times.ts'
 import { checkServer } from './server-info.ts'
 
 export type { RedisArgument } from './command.ts'
@@ -18,6 +19,8 @@ export { type RedisOptions, redisRules } from './redis-options.ts'
 export interface Redis {
   /** Identity of the server behind the connection: another one after a restart or failover. Empty before the first. */
   readonly serverId: string
+  /** Kept by whoever runs scripts over it. */
+  readonly scriptTimes?: ScriptTimes
   /**
    * Sends one command. Rejects with StoreUnavailableError when it could not be sent, was not answered in time or the
    * connection was lost (its `outcome` says whether it may have run), with StoreOutOfMemoryError when Redis is full,
@@ -67,6 +70,7 @@ function reconnectDelayMs(attempt: number): number {
  * be used (`#refusal`) turns them away at once, and is asked again meanwhile.
  */
 class ReconnectingRedis implements Redis {
+  readonly scriptTimes = new ScriptTimes()
   readonly #settings: RedisSettings
   readonly #clock: Clock = systemClock
   readonly #listeners = new Set<(serverId: string) => void>()

@@ -41,12 +41,23 @@ export async function runScript<
   Keys extends { [Name in keyof Keys]: string },
   Args extends { [Name in keyof Args]: ScriptValue },
 >(
-  redis: Pick<Redis, 'callWith'>,
+  redis: Pick<Redis, 'callWith' | 'scriptTimes'>,
   script: Script<Keys, Args>,
   keys: NoInfer<Keys>,
   args: NoInfer<Args>,
 ): Promise<unknown> {
   const flat = flatten(script, keys, args)
+  const sentAt = performance.now()
+  const reply = await send(redis, script, flat)
+  redis.scriptTimes?.observe(script.name, performance.now() - sentAt)
+  return reply
+}
+
+async function send(
+  redis: Pick<Redis, 'callWith'>,
+  script: Script<never, never>,
+  flat: (string | number)[],
+): Promise<unknown> {
   try {
     return await redis.callWith('EVALSHA', flat)
   } catch (error) {

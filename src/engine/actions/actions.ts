@@ -34,6 +34,8 @@ interface Parts {
   ready(): Promise<void>
   onAggregating(): void
   submitter(options: { whenFull?: 'wait' | 'error' | undefined }): Submitter
+  /** Counts what is refused. */
+  counted<T>(submit: () => Promise<T>): Promise<T>
 }
 
 // Each takes the script about 40 µs.
@@ -127,7 +129,7 @@ export class Actions implements ActionHost {
       laneToken: action.lane,
     })
     const skip = options.from === 'accepted' ? action.received : 0
-    return this.#parts.submitter(options).all(jobs, packer, skip)
+    return this.#parts.counted(() => this.#parts.submitter(options).all(jobs, packer, skip))
   }
 
   async list(page: { tenant?: string; cursor?: string; limit?: number }): Promise<ActionPage> {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { ScriptStore } from '../../testing/script-store.ts'
-import { readCounts } from './read-counts.ts'
+import { readAllCounts, readCounts } from './read-counts.ts'
 
 let store: ScriptStore
 
@@ -43,6 +43,22 @@ it('counts jobs by where they are and by what became of them, and changes nothin
     waiting: 2,
   })
   expect(changes).toEqual({})
+})
+
+it('counts what each limit has granted, and denied by reason', async () => {
+  await store.begin({ limits: { queue: { kind: 'concurrency', max: 9 }, tenant: { kind: 'concurrency', max: 1 } } })
+  await store.submit('a', 2)
+  await store.claim(5)
+
+  const { ofLimits } = await readAllCounts(store.requests(), store.nowUs)
+
+  expect(new Set(ofLimits)).toEqual(
+    new Set([
+      { scope: 'queue', limit: 'queue', reason: undefined, count: 1 },
+      { scope: 'tenant', limit: 'tenant', reason: undefined, count: 1 },
+      { scope: 'tenant', limit: 'tenant', reason: 'concurrency', count: 1 },
+    ]),
+  )
 })
 
 it('changes nothing in a store that does not know the queue', async () => {

@@ -1,5 +1,6 @@
 import type { Requests } from '../requests.ts'
 import { readCounts as script } from '../scripts.generated.ts'
+import type { LimitScope } from '../settings.ts'
 
 /** Statistics of the queue's hash, by their names there. */
 const statistics = {
@@ -25,12 +26,37 @@ const statistics = {
 /** Kept by the transitions themselves, so that reading them costs the same at any size. */
 export type QueueCounts = Readonly<Record<'waiting' | 'delayed' | 'running' | keyof typeof statistics, number>>
 
+/** What a limit has granted, or denied for one reason, since the queue was made. */
+export interface LimitCount {
+  readonly scope: LimitScope
+  /** Of a tenant's limits all that have one name are counted together, and names that only tenants' own have as `other`. */
+  readonly limit: string
+  /** Of a denial: `rate`, `concurrency` or `restart`; undefined: it was granted. */
+  readonly reason: string | undefined
+  readonly count: number
+}
+
 export async function readCounts(requests: Requests, nowUs = ''): Promise<QueueCounts> {
+  return (await readAllCounts(requests, nowUs)).counts
+}
+
+export async function readAllCounts(
+  requests: Requests,
+  nowUs = '',
+): Promise<{ counts: QueueCounts; ofLimits: LimitCount[] }> {
   const reply = await requests.run('read-counts', script, () => ({ nowGiven: nowUs }))
   const [, waiting, delayed, running, flat] = reply as ['counts', number, number, number, string[]]
   const fields = new Map<string, string>()
   for (let at = 0; at < flat.length; at += 2) fields.set(flat[at] as string, flat[at + 1] as string)
   const counts: Record<string, number> = { waiting, delayed, running }
   for (const [name, field] of Object.entries(statistics)) counts[name] = Number(fields.get(field) ?? 0)
-  return counts as QueueCounts
+  const ofLimits = [...fields].flatMap(([field, count]) => limitCount(field, Number(count)) ?? [])
+  return { counts: counts as QueueCounts, ofLimits }
+}
+
+/** `granted:<scope>/<limit>` or `denied:<scope>/<limit>/<reason>`. */
+function limitCount(field: string, count: number): LimitCount | undefined {
+  const match = /^(?:granted|denied):(\w+)\/([\w-]+)(?:\/(\w+))?$/.exec(field)
+  if (!match) return undefined
+  return { scope: match[1] as LimitScope, limit: match[2] ?? '', reason: match[3], count }
 }
