@@ -1,10 +1,8 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { Agent, fetch, type RequestInit, type Response } from 'undici'
 import { CliError } from './cli-error.ts'
+import { defaultUrl } from './default-url.ts'
 import { type ExitName, exitOfStatus } from './exit-codes.ts'
-
-/** Where `sluice serve` listens unless told otherwise. */
-export const defaultUrl = 'http://127.0.0.1:7717'
 
 export interface ServerEvent {
   readonly event: string | undefined

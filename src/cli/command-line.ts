@@ -5,7 +5,7 @@ import { createProgram } from './program.ts'
 
 /** Runs one command and sets the exit code of the process; whatever goes wrong is said in one line. */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
-  const program = createProgram()
+  const program = await createProgram(args)
   try {
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import stringWidth from 'string-width'
+import { textWidth } from './text-width.ts'
 
 /** What `util.styleText` is asked for here. */
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
@@ -78,7 +78,7 @@ export type Cell = string | number | boolean | undefined | null
 export function table(heads: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const isNumeric = heads.map((_, column) => rows.some((row) => typeof row[column] === 'number'))
   const cells = [heads, ...rows.map((row) => row.map(shown))]
-  const widths = heads.map((_, column) => Math.max(...cells.map((row) => stringWidth(row[column] ?? ''))))
+  const widths = heads.map((_, column) => Math.max(...cells.map((row) => textWidth(row[column] ?? ''))))
   return cells
     .map((row) =>
       row
@@ -95,6 +95,6 @@ function shown(cell: Cell): string {
 }
 
 function pad(text: string, width: number, toTheRight: boolean): string {
-  const space = ' '.repeat(Math.max(0, width - stringWidth(text)))
+  const space = ' '.repeat(Math.max(0, width - textWidth(text)))
   return toTheRight ? space + text : text + space
 }

@@ -1,37 +1,46 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { actionsCommand } from './commands/actions.ts'
-import { deadCommand } from './commands/dead.ts'
-import { demoCommand } from './commands/demo.ts'
-import { keysCommand } from './commands/keys.ts'
-import { limitsCommand } from './commands/limits.ts'
-import { runCommand } from './commands/run.ts'
-import { serveCommand } from './commands/serve.ts'
-import { submitCommand } from './commands/submit.ts'
-import { tenantsCommand } from './commands/tenants.ts'
-import { workerCommand } from './commands/worker.ts'
 
-/** The whole command line: what it can do, before anything is done. */
-export function createProgram(): Command {
+/**
+ * Every command, in the order of the help. Each is loaded by itself: whoever calls one does not wait for the others, of which
+ * some bring an HTTP client along.
+ */
+const loaders = {
+  demo: async () => (await import('./commands/demo.ts')).demoCommand(),
+  run: async () => (await import('./commands/run.ts')).runCommand(),
+  serve: async () => (await import('./commands/serve.ts')).serveCommand(),
+  worker: async () => (await import('./commands/worker.ts')).workerCommand(),
+  submit: async () => (await import('./commands/submit.ts')).submitCommand(),
+  actions: async () => (await import('./commands/actions.ts')).actionsCommand(),
+  tenants: async () => (await import('./commands/tenants.ts')).tenantsCommand(),
+  limits: async () => (await import('./commands/limits.ts')).limitsCommand(),
+  dead: async () => (await import('./commands/dead.ts')).deadCommand(),
+  keys: async () => (await import('./commands/keys.ts')).keysCommand(),
+} as const satisfies Record<string, () => Promise<Command>>
+
+type CommandName = keyof typeof loaders
+
+/**
+ * The command line: what it can do, before anything is done.
+ * @param args - What it will be asked; with only what that needs of it. Without them it is whole.
+ */
+export async function createProgram(args: readonly string[] = []): Promise<Command> {
   const program = new Command('sluice')
     .description('Push millions of calls through a rate-limited API: fairly, on budget, and without losing one.')
     .version(packageVersion())
     .addHelpText('after', '\nExample:\n  $ sluice demo\n\nEvery command has --help with an example, and --json.')
-  const commands = [
-    demoCommand(),
-    runCommand(),
-    serveCommand(),
-    workerCommand(),
-    submitCommand(),
-    actionsCommand(),
-    tenantsCommand(),
-    limitsCommand(),
-    deadCommand(),
-    keysCommand(),
-  ]
+  const commands = await Promise.all(neededFor(args).map((name) => loaders[name]()))
   for (const command of commands) program.addCommand(command)
   program.commands.forEach(inherit)
   return inherit(program)
+}
+
+/** The command that is called. What is no command may be a mistyped one, or help that lists them all. */
+function neededFor([first = '']: readonly string[]): readonly CommandName[] {
+  const names = Object.keys(loaders) as CommandName[]
+  const called = names.find((name) => name === first)
+  if (called !== undefined) return [called]
+  return first === '--version' || first === '-V' ? [] : names
 }
 
 /** Errors are thrown, not printed: one place says them. */

@@ -1,6 +1,6 @@
-import stringWidth from 'string-width'
 import { sayDuration } from './duration.ts'
 import type { Output } from './output.ts'
+import { textWidth } from './text-width.ts'
 
 /** What is known of one piece of long work. */
 export interface Progress {
@@ -62,7 +62,7 @@ export class ProgressBars {
   }
 
   #show(rows: readonly Progress[]): void {
-    const labelWidth = Math.max(0, ...rows.map(({ label }) => stringWidth(label)))
+    const labelWidth = Math.max(0, ...rows.map(({ label }) => textWidth(label)))
     if (this.#output.isLive) {
       const columns = Math.max(NARROWEST, this.#output.talkStream.columns ?? COLUMNS_UNKNOWN)
       const lines = rows.map((row) => fitted(this.#barLine(row, labelWidth), columns - 1))
@@ -88,7 +88,7 @@ export class ProgressBars {
     const share = row.total === undefined || row.total === 0 ? 0 : Math.min(1, row.done / row.total)
     const filled = Math.round(share * BAR_WIDTH)
     const bar = this.#output.style('cyan', '█'.repeat(filled), 'talk') + '░'.repeat(BAR_WIDTH - filled)
-    const label = row.label + ' '.repeat(labelWidth - stringWidth(row.label))
+    const label = row.label + ' '.repeat(labelWidth - textWidth(row.label))
     return `${label} ${bar} ${factsOf(row).join('  ')}`
   }
 }
@@ -107,8 +107,8 @@ function factsOf({ done, total, failed = 0, perSecond, etaMs, note }: Progress):
 
 /** Cut to the width of the terminal: a line that wraps cannot be drawn over. */
 function fitted(line: string, width: number): string {
-  if (stringWidth(line) <= width) return line
+  if (textWidth(line) <= width) return line
   let cut = line
-  while (stringWidth(cut) > width - 1) cut = cut.slice(0, -1)
+  while (textWidth(cut) > width - 1) cut = cut.slice(0, -1)
   return `${cut}…\x1b[0m`
 }

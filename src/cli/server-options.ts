@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
-import { ApiClient, defaultUrl } from './api-client.ts'
+import type { ApiClient } from './api-client.ts'
+import { defaultUrl } from './default-url.ts'
 
 /** How a command reaches the server it talks to. */
 export interface ServerOptions {
@@ -29,6 +30,8 @@ export async function useApi<Result>(
   { url, key }: ServerOptions,
   use: (api: ApiClient) => Promise<Result>,
 ): Promise<Result> {
+  // An HTTP client is a large thing to load for somebody who wants the help.
+  const { ApiClient } = await import('./api-client.ts')
   const api = new ApiClient({ url, key })
   try {
     return await use(api)

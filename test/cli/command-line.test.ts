@@ -7,9 +7,17 @@ describe('the command line', () => {
     const { code, stdout, stderr } = await sluice(['--help'])
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    for (const { name } of createProgram().commands.map((command) => ({ name: command.name() }))) {
-      expect(stdout).toContain(`  ${name}`)
+    for (const command of (await createProgram()).commands) {
+      expect(stdout).toContain(`  ${command.name()}`)
     }
+  })
+
+  it('loads of its commands only the one that is called', async () => {
+    const namesFor = async (...args: string[]) => (await createProgram(args)).commands.map((command) => command.name())
+
+    expect(await namesFor('run', '--help')).toEqual(['run'])
+    expect(await namesFor('--version')).toEqual([])
+    expect(await namesFor('demmo')).toEqual(await namesFor())
   })
 
   it('ends with 2 when it is not told what to do, and shows the help on standard error', async () => {

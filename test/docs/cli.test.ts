@@ -12,7 +12,7 @@ function leaves(command: Command, path: string): { path: string; command: Comman
   return command.commands.flatMap((child) => leaves(child, `${path} ${child.name()}`))
 }
 
-const commands = leaves(createProgram(), 'sluice')
+const commands = leaves(await createProgram(), 'sluice')
 
 it('docs/cli.md lists every exit code with its meaning, each once, and no other', () => {
   const listed = rows.filter(({ heading }) => heading === 'Exit codes')

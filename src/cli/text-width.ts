@@ -1,0 +1,19 @@
+import { createRequire } from 'node:module'
+import { stripVTControlCharacters } from 'node:util'
+
+// A column each: ASCII, the letters of Western Europe, and what tables and bars are drawn with.
+const NARROW = /^[ -~¡-¬®-ÿ–…█░]*$/
+
+const require = createRequire(import.meta.url)
+
+/** How many columns a terminal gives this text; colours take none. */
+export function textWidth(text: string): number {
+  const plain = stripVTControlCharacters(text)
+  return NARROW.test(plain) ? plain.length : widthOfAny(plain)
+}
+
+/** Loaded when it is needed: its tables take longer than all the rest of a short command. */
+function widthOfAny(text: string): number {
+  const { default: stringWidth } = require('string-width') as typeof import('string-width')
+  return stringWidth(text)
+}
