@@ -5,7 +5,7 @@ import { afterAll } from 'vitest'
 import { goFirst } from '../../src/testing/go-first.ts'
 import { root } from '../docs/markdown.ts'
 
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const source = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 // By its place: a child in another folder would not find it by its name.
 const loader = import.meta.resolve('tsx')
 
@@ -24,6 +24,8 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>
   /** What comes on standard input; nothing unless given. */
   readonly input?: string
+  /** The main file of a built package. @default the source */
+  readonly main?: string
   /** Before its neighbours, for what is measured in time; its Redis server inherits it. */
   readonly goesFirst?: boolean
 }
@@ -42,10 +44,11 @@ export class CliProcess {
   #stdout = ''
   #stderr = ''
 
-  constructor(args: readonly string[], { cwd = root, env = {}, input = '', goesFirst = false }: CliOptions = {}) {
+  constructor(args: readonly string[], { cwd = root, env = {}, input = '', main, goesFirst = false }: CliOptions = {}) {
     // What the shell of the tests has set must not reach into them.
     const inherited = Object.entries(process.env).filter(([name]) => !/^(FORCE_COLOR|NO_COLOR|SLUICE_.*)$/.test(name))
-    this.#child = spawn(process.execPath, ['--import', loader, main, ...args], {
+    const program = main === undefined ? ['--import', loader, source] : [main]
+    this.#child = spawn(process.execPath, [...program, ...args], {
       cwd,
       env: { ...Object.fromEntries(inherited), ...env },
     })

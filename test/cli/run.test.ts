@@ -1,10 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { stopEmbeddedServer } from '../../src/store/embedded.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { BuiltPackage } from './built-package.ts'
 import { CliProcess, sluice } from './cli-process.ts'
+import { folderWith, removeFolder } from './server-process.ts'
+
+/** The share of a time in which something waits for a processor, above which it was not the run's alone. */
+const MOST_WAITED = 0.25
 
 let upstream: Upstream
 
@@ -14,17 +17,11 @@ beforeAll(async () => {
 afterAll(() => upstream.stop())
 beforeEach(() => upstream.forget())
 
-/** A folder with a file of calls; the server that `sluice run` starts in it is stopped at the end. */
-function folderWith(calls: readonly (object | string)[]): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-run-'))
-  writeFileSync(
-    join(folder, 'calls.ndjson'),
-    calls.map((call) => `${typeof call === 'string' ? call : JSON.stringify(call)}\n`).join(''),
-  )
-  onTestFinished(async () => {
-    await stopEmbeddedServer({ dataDir: join(folder, '.sluice') })
-    rmSync(folder, { recursive: true, force: true })
-  })
+/** A folder with a file of calls, until the end of the test. */
+function folderOf(calls: readonly (object | string)[]): string {
+  const lines = calls.map((call) => `${typeof call === 'string' ? call : JSON.stringify(call)}\n`)
+  const folder = folderWith({ 'calls.ndjson': lines.join('') })
+  onTestFinished(() => removeFolder(folder))
   return folder
 }
 
@@ -45,6 +42,16 @@ function secondsWaitedForProcessor(): number {
   }
 }
 
+/** Measures again, twice at the most, what was too slow while the machine was busy with others: that was a measure of them. */
+async function secondsUnlessStarved(measure: () => Promise<number>, most: number): Promise<number> {
+  for (let left = 2; ; left--) {
+    const [startedAt, waitedBefore] = [performance.now(), secondsWaitedForProcessor()]
+    const seconds = await measure()
+    const share = (secondsWaitedForProcessor() - waitedBefore) / ((performance.now() - startedAt) / 1_000)
+    if (seconds <= most || share <= MOST_WAITED || left === 0) return seconds
+  }
+}
+
 function linesOf(path: string): Record<string, unknown>[] {
   return readFileSync(path, 'utf8')
     .trim()
@@ -53,27 +60,31 @@ function linesOf(path: string): Record<string, unknown>[] {
 }
 
 describe('sluice run', () => {
-  it('performs 5,000 calls at 500/s in 10.0 to 11.2 s, and none is refused', async () => {
-    const folder = folderWith(callsTo(5_000))
-    const waitedBefore = secondsWaitedForProcessor()
+  it('performs 5,000 calls at 500/s in 10.0 to 11.2 s from start to exit, and none is refused', {
+    timeout: 120_000,
+  }, async () => {
+    const built = BuiltPackage.build()
+    onTestFinished(() => built.remove())
+    const seconds = await secondsUnlessStarved(async () => {
+      await upstream.forget()
+      const options = { cwd: folderOf(callsTo(5_000)), main: built.main, goesFirst: true }
+      const startedAt = performance.now()
 
-    const end = await sluice(['run', 'calls.ndjson', '--rate', '500/s', '--concurrency', '50', '--json'], {
-      cwd: folder,
-      goesFirst: true,
-    })
+      const end = await sluice(['run', 'calls.ndjson', '--rate', '500/s', '--concurrency', '50', '--json'], options)
 
-    const calls = await upstream.calls()
-    const seconds = ((calls.at(-1)?.answeredAt ?? 0) - (calls[0]?.at ?? 0)) / 1_000
-    expect(end).toMatchObject({ code: 0 })
-    expect(JSON.parse(end.stdout)).toMatchObject({ state: 'COMPLETED', calls: 5_000, succeeded: 5_000, failed: 0 })
-    expect(await upstream.report()).toMatchObject({ calls: 5_000, violations: 0 })
-    expect(seconds).toBeGreaterThan(10)
-    // What others took of the machine is not the run's: on a quiet one this is a few tenths of a second.
-    expect(seconds).toBeLessThan(11.2 + secondsWaitedForProcessor() - waitedBefore)
+      const taken = (performance.now() - startedAt) / 1_000
+      expect(end).toMatchObject({ code: 0 })
+      expect(JSON.parse(end.stdout)).toMatchObject({ state: 'COMPLETED', calls: 5_000, succeeded: 5_000, failed: 0 })
+      expect(await upstream.report()).toMatchObject({ calls: 5_000, violations: 0 })
+      return taken
+    }, 11.2)
+
+    expect(seconds).toBeGreaterThanOrEqual(10)
+    expect(seconds).toBeLessThanOrEqual(11.2)
   })
 
   it('goes on after Ctrl-C with what was left, and performs nothing twice', async () => {
-    const folder = folderWith(callsTo(1_500))
+    const folder = folderOf(callsTo(1_500))
     const args = ['run', 'calls.ndjson', '--rate', '500/s', '--out', 'results.ndjson', '--json']
 
     const first = new CliProcess(args, { cwd: folder })
@@ -98,7 +109,7 @@ describe('sluice run', () => {
   })
 
   it('goes on after kill −9, and repeats no more than was in flight', async () => {
-    const folder = folderWith(callsTo(1_500))
+    const folder = folderOf(callsTo(1_500))
     const args = ['run', 'calls.ndjson', '--rate', '500/s', '--concurrency', '10', '--json']
 
     const first = new CliProcess(args, { cwd: folder })
@@ -115,7 +126,7 @@ describe('sluice run', () => {
   })
 
   it('does not perform a file again that it has performed, unless told to', async () => {
-    const folder = folderWith(callsTo(20))
+    const folder = folderOf(callsTo(20))
     const args = ['run', 'calls.ndjson', '--rate', '500/s']
 
     const first = await sluice(args, { cwd: folder })
@@ -132,7 +143,7 @@ describe('sluice run', () => {
 
   it('ends with 5 when calls failed, and says why; the others have their results', async () => {
     const gone = { id: 'wrong', url: `${upstream.url}/fine`, expect: [201] }
-    const folder = folderWith([{ id: 'right', url: `${upstream.url}/right` }, gone])
+    const folder = folderOf([{ id: 'right', url: `${upstream.url}/right` }, gone])
 
     const end = await sluice(['run', 'calls.ndjson', '--rate', '100/s', '--retries', '0', '--json'], { cwd: folder })
 
@@ -160,7 +171,7 @@ describe('sluice run', () => {
     },
     { what: 'calls a private address', lines: ['{"url":"http://10.0.0.7/"}'], says: /10\.0\.0\.7; .*--allow-private/ },
   ])('refuses a file that $what, with 2 and one line, before the first call', async ({ lines, says }) => {
-    const folder = folderWith(lines)
+    const folder = folderOf(lines)
 
     const end = await sluice(['run', 'calls.ndjson', '--rate', '10/s'], { cwd: folder })
 
@@ -170,7 +181,7 @@ describe('sluice run', () => {
   })
 
   it('writes results to standard output for -, and performs an empty file', async () => {
-    const folder = folderWith(callsTo(2))
+    const folder = folderOf(callsTo(2))
     writeFileSync(join(folder, 'empty.ndjson'), '')
 
     const piped = await sluice(['run', 'calls.ndjson', '--rate', '100/s', '--out', '-'], { cwd: folder })
@@ -188,7 +199,7 @@ describe('sluice run', () => {
   })
 
   it('refuses a place for the results that is none before the first call', async () => {
-    const folder = folderWith(callsTo(2))
+    const folder = folderOf(callsTo(2))
 
     const end = await sluice(['run', 'calls.ndjson', '--rate', '1/s', '--out', 'no/where.ndjson'], { cwd: folder })
 
@@ -197,7 +208,7 @@ describe('sluice run', () => {
   })
 
   it('refuses a rate that is none, and a file that is not there', async () => {
-    const folder = folderWith([])
+    const folder = folderOf([])
 
     const rate = await sluice(['run', 'calls.ndjson', '--rate', 'fast'], { cwd: folder })
     const file = await sluice(['run', 'nowhere.ndjson', '--rate', '1/s'], { cwd: folder })

@@ -1,5 +1,6 @@
 import { dirname, extname, join } from 'node:path'
 import type { Command } from 'commander'
+import { ensureEmbeddedServer } from '../../store/embedded.ts'
 import { type Invocation, newCommand, onCall } from '../command.ts'
 import { sayDuration } from '../duration.ts'
 import type { ExitName } from '../exit-codes.ts'
@@ -69,6 +70,8 @@ async function run({ output, options, args }: Invocation<RunOptions>): Promise<E
     output.talk('Finishing the calls in flight; Ctrl-C again ends at once.'),
   )
   const startedAt = performance.now()
+  // It starts while what talks to it is loaded. Whether it could is told to whoever connects.
+  ensureEmbeddedServer({ dataDir: settings.dataDir }).catch(() => {})
   const { performCalls } = await import('../run/run-calls.ts')
   try {
     return await performCalls(file, settings, { output, signal: interruption.signal }, async (end) => {

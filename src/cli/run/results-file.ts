@@ -4,6 +4,9 @@ import { access, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { CliError } from '../cli-error.ts'
 
+/** Characters. */
+const BLOCK_LENGTH = 64 * 1024
+
 /** Writes a file of these lines. A reader sees the whole new file or what was there before. */
 export async function writeLines(path: string, lines: AsyncIterable<string>): Promise<void> {
   const draft = `${path}.${process.pid}.new`
@@ -24,10 +27,15 @@ async function writeDraft(draft: string, lines: AsyncIterable<string>): Promise<
   })
   // Heard where it is raced below; by itself it must not end the process.
   failed.catch(() => {})
+  // A write for each line would take longer than fetching it.
+  let block = ''
   for await (const line of lines) {
-    if (!file.write(`${line}\n`)) await Promise.race([once(file, 'drain'), failed])
+    block += `${line}\n`
+    if (block.length < BLOCK_LENGTH) continue
+    if (!file.write(block)) await Promise.race([once(file, 'drain'), failed])
+    block = ''
   }
-  file.end()
+  file.end(block)
   await Promise.race([once(file, 'finish'), failed])
 }
 

@@ -1,13 +1,16 @@
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { httpRequest } from '../../bulk/http-request/http-request.ts'
-import {
-  type Action,
-  type ActionSummary,
-  type ActionView,
-  type BucketDefinition,
-  type Queue,
-  Sluice,
+import type {
+  Action,
+  ActionSummary,
+  ActionView,
+  BucketDefinition,
+  Handler,
+  HttpRequestPayload,
+  Queue,
 } from '../../index.ts'
 import { parseLimit } from '../../limits/definition.ts'
+import { Sluice } from '../../sluice.ts'
 import type { LimitRule } from '../../store/settings.ts'
 import type { Output } from '../output.ts'
 import { type Progress, ProgressBars } from '../progress-bar.ts'
@@ -33,6 +36,16 @@ const LEASE_MS = 5_000
 const GRACE_MS = 10_000
 /** Within this a run can be resumed, and a finished one is known to be finished. */
 const KEEP_MS = 30 * day
+
+/** Between so many lines of the file whatever else is due gets its turn: a permit that waits for the reader is lost. */
+const READ_AT_ONCE = 10
+
+/**
+ * Submitted before the first is claimed, and the rest when that one has ended, or has taken this long: at the start all code
+ * is slow, and permits would be lost while the file is read.
+ */
+const SUBMITTED_FIRST = 500
+const FIRST_CALL_MS = 200
 
 /** How it stands when `performCalls` comes back: ended, or interrupted. */
 export interface RunEnd {
@@ -66,8 +79,17 @@ export async function performCalls<Result>(
     const queue = openQueue(sluice, file, settings)
     const action = await findAction(queue, file, settings)
     const before = await action.view()
-    queue.process('http.request', handler, { concurrency })
-    if (before?.isSealed !== true) await submitCalls(queue, action, file, shell)
+    const isComplete = before?.isSealed === true
+    // Hands that find something at once need not be woken.
+    if (!isComplete) await submitFirst(queue, action, file)
+    const firstEnd = new Promise<void>((resolve) => {
+      const perform: Handler<HttpRequestPayload> = (job, context) => handler(job, context).finally(resolve)
+      queue.process('http.request', perform, { concurrency })
+    })
+    if (!isComplete) {
+      await Promise.race([firstEnd, sleep(FIRST_CALL_MS)])
+      await submitRest(action, file, shell)
+    }
     const end = await follow(queue, action, file, shell)
     return await use({ ...end, doneBefore: doneOf(before) })
   } finally {
@@ -94,12 +116,12 @@ function openQueue(sluice: Sluice, file: CallsFile, { rate, timeoutMs, maxRetrie
 /**
  * A run shares its machine with whatever else its user does. Permits that a process did not fetch while it stood still are
  * lost beyond a burst, so this has a larger one than usual: 20 ms of a limit per second for 1 % of the rate. The way to this
- * machine itself varies less than one through a network, so that less of the rate is kept back for it.
+ * machine itself varies less than one through a network, so that less of the rate is kept back for it; grants that come too
+ * late all the same are returned, and raise the jitter.
  */
 function bucketOf(rate: string, { isLocal }: CallsFile): BucketDefinition {
   const { count: limit, window } = parseLimit('rate', rate) as LimitRule & { kind: 'bucket' }
-  const burst = Math.ceil(limit * 0.02)
-  const chosen = isLocal ? { burst, jitterMs: 15 } : { burst }
+  const chosen = isLocal ? { burst: Math.ceil(limit * 0.016), jitterMs: 10 } : { burst: Math.ceil(limit * 0.02) }
   return { kind: 'bucket', limit, windowMs: window / 1_000, ...chosen }
 }
 
@@ -121,9 +143,21 @@ function doneOf(view: ActionView | undefined): number {
   return view === undefined ? 0 : view.counts.succeeded + view.counts.failed
 }
 
-async function submitCalls(
-  queue: Queue,
-  { name }: Action,
+/** Enough for the first moments. What an earlier start has submitted is passed over. */
+async function submitFirst(queue: Queue, { name }: Action, file: CallsFile): Promise<void> {
+  await queue.submit({
+    action: name,
+    tenant: TENANT,
+    type: 'http.request',
+    jobs: firstOf(readCalls(file.path), SUBMITTED_FIRST),
+    from: 'accepted',
+    keepResults: true,
+    seal: false,
+  })
+}
+
+async function submitRest(
+  action: Action,
   file: CallsFile,
   { output, signal }: { output: Output; signal: AbortSignal },
 ): Promise<void> {
@@ -135,20 +169,22 @@ async function submitCalls(
       read += 1
       bars.update([{ label: 'reading', done: read, total: file.count }])
       yield call
+      if (read % READ_AT_ONCE === 0) await turn()
     }
   }
+  await action.submit(jobs(), { from: 'accepted' })
   // Not sealed when it was interrupted: the rest of the file has to come.
-  const action = await queue.submit({
-    action: name,
-    tenant: TENANT,
-    type: 'http.request',
-    jobs: jobs(),
-    from: 'accepted',
-    keepResults: true,
-    seal: false,
-  })
   if (!signal.aborted) await action.seal()
   bars.clear()
+}
+
+async function* firstOf<Item>(items: AsyncIterable<Item>, count: number): AsyncGenerator<Item> {
+  let taken = 0
+  for await (const item of items) {
+    yield item
+    taken += 1
+    if (taken === count) return
+  }
 }
 
 /** Until it ends; or, when that is asked for, until the calls in flight have. */

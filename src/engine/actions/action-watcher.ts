@@ -12,8 +12,9 @@ export interface Changes {
   /**
    * Resolves with the next change, or when nothing was heard for a while: somebody may have been cut off. Rejects when the
    * queue is closed.
+   * @param withinMs - Resolves after this at the latest.
    */
-  next(): Promise<void>
+  next(withinMs?: number): Promise<void>
   close(): void
 }
 
@@ -56,9 +57,11 @@ export class ActionWatcher implements Sleeper {
       throw error
     }
     return {
-      next: () =>
+      next: (withinMs) =>
         new Promise((resolve, reject) => {
+          const timer = withinMs === undefined ? undefined : setTimeout(() => wake?.(), withinMs)
           wake = () => {
+            clearTimeout(timer)
             hasChanged = false
             wake = undefined
             if (this.#isClosed) reject(new ClosedError(`The queue "${this.#queue}"`))

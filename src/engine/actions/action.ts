@@ -221,19 +221,23 @@ export class Action {
     await this.#host.ready()
     const changes = await this.#host.watcher.follow(this.#tokens.tenant, this.#tokens.name)
     let last = ''
+    let shownAt = Number.NEGATIVE_INFINITY
     try {
       for (;;) {
         signal?.throwIfAborted()
         const found = await this.#known()
-        const lookedAt = performance.now()
         const text = JSON.stringify([found.state, found.isSealed, found.counts])
-        const hasChanged = text !== last
-        last = text
-        if (hasChanged) yield found
-        if (hasEnded(found.state) && found.counts.running === 0) return
-        // Of several changes within a step a script tells only the first: the look after a step shows the others.
-        if (!hasChanged) await unlessAborted(changes.next(), signal)
-        await pause(lookedAt + STEP_MS - performance.now(), signal)
+        const isNew = text !== last
+        const isOver = hasEnded(found.state) && found.counts.running === 0
+        if (isNew && (isOver || performance.now() - shownAt >= STEP_MS)) {
+          last = text
+          shownAt = performance.now()
+          yield found
+        }
+        if (isOver) return
+        // Of several changes within a step a script tells only the first, and the end: the look after a step shows the others.
+        const stepMs = Math.max(0, shownAt + STEP_MS - performance.now())
+        await unlessAborted(changes.next(isNew ? stepMs : undefined), signal)
       }
     } finally {
       changes.close()
@@ -265,8 +269,4 @@ function toJob({ jobKey, record }: ActionLetter): ActionJobInput {
   const { type, givenId, options, payload } = record
   // Its number, so that a repeated retry knows it again.
   return { type, id: givenId ?? `#${jobKey.split(':')[2]}`, payload: JSON.parse(payload), ...options }
-}
-
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return ms <= 0 ? Promise.resolve() : unlessAborted(new Promise((resolve) => setTimeout(resolve, ms)), signal)
 }
