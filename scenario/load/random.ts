@@ -8,8 +8,3 @@ export function seededRandom(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
 }
-
-/** Times between events that come independently of each other, so many a second on average. */
-export function randomGapMs(random: () => number, perSecond: number): number {
-  return (-Math.log(1 - random()) / perSecond) * 1_000
-}

@@ -5,6 +5,8 @@ import { idealStarts, type ScheduledJob } from './ideal-schedule.ts'
 export interface Waits {
   readonly actualMs: readonly number[]
   readonly idealMs: readonly number[]
+  /** What there was to share. */
+  readonly startsPerSecond: number
 }
 
 /**
@@ -33,5 +35,6 @@ export function waitsOf(
     actualMs.push(called - job.at)
     idealMs.push(due - job.at)
   })
-  return { actualMs, idealMs }
+  const spanMs = (slots.at(-1) ?? 0) - (slots[0] ?? 0)
+  return { actualMs, idealMs, startsPerSecond: (slots.length / spanMs) * 1_000 }
 }
