@@ -9,6 +9,7 @@ import { memory } from './engine/memory.ts'
 import { processNoop } from './engine/process.ts'
 import { processLimited } from './engine/process-limited.ts'
 import { recovery } from './engine/recovery.ts'
+import { scripts } from './engine/scripts.ts'
 import { smallTenant } from './engine/small-tenant.ts'
 import { submit } from './engine/submit.ts'
 import { throttle } from './engine/throttle.ts'
@@ -24,6 +25,7 @@ const GROUPS = {
     processNoop,
     processLimited,
     handlers,
+    scripts,
     memory,
     claimCost,
     throttle,

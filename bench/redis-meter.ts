@@ -24,3 +24,9 @@ export async function redisBytes(meter: Redis): Promise<number> {
 export async function emptyRedis(meter: Redis): Promise<void> {
   await meter.flushall('SYNC')
 }
+
+/** Scripts called since the server's start. */
+export async function scriptCalls(meter: Redis): Promise<number> {
+  const info = await meter.info('commandstats')
+  return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(info)?.[1] ?? 0)
+}
