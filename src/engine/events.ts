@@ -1,9 +1,9 @@
 import { checkOptions, optional, text } from '../assert.ts'
-import { StoreUnavailableError } from '../errors.ts'
-import { lastEventId, readEvents, type StreamEntry } from '../store/event-stream.ts'
+import { lastEventId, type StreamEntry } from '../store/event-stream.ts'
 import type { QueueKeys } from '../store/keys.ts'
 import { fromToken } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
+import type { EventFeed } from './event-feed.ts'
 
 /** All that a queue tells; docs/events.md has the fields of each. */
 export const eventTypes = [
@@ -39,11 +39,6 @@ export interface QueueEvent {
   readonly until?: number
 }
 
-// How long one blocking read waits: short enough to notice a connection that went dead.
-const BLOCK_MS = 10_000
-const RETRY_MS = 100
-const PAGE = 500
-
 const rules = {
   from: text({
     maxLength: 40,
@@ -58,43 +53,23 @@ const rules = {
  * ClosedError when it is closed meanwhile.
  */
 export async function* followEvents(
-  source: { redis: Redis; keys: QueueKeys },
+  source: { redis: Redis; keys: QueueKeys; feed: EventFeed },
   options: { from?: string; signal?: AbortSignal },
 ): AsyncGenerator<QueueEvent, void, undefined> {
   const { signal } = options
   const { from } = checkOptions('events', { from: options.from }, { from: optional(rules.from) })
   const start = from ?? '$'
   let last = start === '$' ? await lastEventId(source.redis, source.keys) : start
-  const blocking = source.redis.duplicate()
-  const close = () => void blocking.close()
-  signal?.addEventListener('abort', close, { once: true })
+  source.feed.join()
   try {
     while (!signal?.aborted) {
-      for (const entry of await readNext(blocking, source.keys, last, signal)) {
+      for (const entry of await source.feed.next(last, signal)) {
         last = entry.id
         yield toEvent(entry)
       }
     }
   } finally {
-    signal?.removeEventListener('abort', close)
-    await blocking.close()
-  }
-}
-
-async function readNext(
-  redis: Redis,
-  keys: QueueKeys,
-  from: string,
-  signal: AbortSignal | undefined,
-): Promise<StreamEntry[]> {
-  try {
-    return await readEvents(redis, keys, { from, count: PAGE, blockMs: BLOCK_MS })
-  } catch (error) {
-    if (signal?.aborted) return []
-    if (!(error instanceof StoreUnavailableError)) throw error
-    // Cut off: the connection comes back by itself, and what happens meanwhile is in the stream.
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
-    return []
+    source.feed.leave()
   }
 }
 

@@ -23,6 +23,7 @@ import { Duties } from './actions/duties.ts'
 import type { TellWebhook } from './actions/duty-work.ts'
 import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
 import { DeadLetters } from './dead-letters.ts'
+import { EventFeed } from './event-feed.ts'
 import { followEvents, type QueueEvent } from './events.ts'
 import { checkFairness, type FairnessSettings, fairnessOf, type QueueView } from './fairness.ts'
 import { Grant } from './grant.ts'
@@ -117,6 +118,7 @@ export class Queue {
   readonly #aggregates: Aggregates
   readonly #duties: Duties
   readonly #pool: WorkerPool
+  readonly #feed: EventFeed
   readonly #middleware: Middleware[] = []
   readonly #figures = new QueueFigures()
   #registered: Promise<void> | undefined
@@ -143,6 +145,7 @@ export class Queue {
     this.#clock = parts.clock
     this.#redis = parts.redis
     this.#keys = queueKeys(parts.prefix, parts.name, parts.client)
+    this.#feed = new EventFeed(parts.redis, this.#keys)
     // The pool's calls have their own numbers: a producer that waits must not hold them up.
     const register = (isAgain: boolean) => this.#register(isAgain)
     const poolKeys = queueKeys(parts.prefix, parts.name, `${parts.client}-pool`)
@@ -369,11 +372,11 @@ export class Queue {
 
   /**
    * What happens from now on, or since an event of which the caller knows the id: failures, dead letters, stalls, ends of
-   * actions, parked tenants, changed limits. Holds a connection of its own until it is left or the signal comes.
+   * actions, parked tenants, changed limits. All who follow a queue in one process share one connection.
    */
   async *events(options: { from?: string; signal?: AbortSignal } = {}): AsyncGenerator<QueueEvent, void, undefined> {
     await this.#ready()
-    yield* followEvents({ redis: this.#redis, keys: this.#keys }, options)
+    yield* followEvents({ redis: this.#redis, keys: this.#keys, feed: this.#feed }, options)
   }
 
   /** One tenant: settings, pause, limits, and how it stands. */

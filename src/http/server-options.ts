@@ -69,8 +69,7 @@ export interface ServerOptions {
    */
   readonly heartbeatMs?: number
   /**
-   * Streams of events that may be open at once; a further one is answered with 429. One that follows a queue holds a
-   * connection to Redis.
+   * Streams of events that may be open at once; a further one is answered with 429.
    * @default 500
    */
   readonly maxStreams?: number

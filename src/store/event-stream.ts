@@ -7,21 +7,30 @@ export interface StreamEntry {
   readonly fields: ReadonlyMap<string, string>
 }
 
-/**
- * Entries after `from`, waiting up to `blockMs` for the first. @param redis - A connection of its own: it blocks.
- */
+/** Entries after `from`. @param read - `blockMs`: how long to wait for the first, on a connection of its own. */
 export async function readEvents(
   redis: Redis,
   keys: QueueKeys,
-  read: { from: string; count: number; blockMs: number },
+  read: { from: string; count: number; blockMs?: number },
 ): Promise<StreamEntry[]> {
-  const args = ['COUNT', read.count, 'BLOCK', read.blockMs, 'STREAMS', keys.events, read.from]
-  const reply = (await redis.block('XREAD', args, read.blockMs)) as [string, [string, string[]][]][] | null
-  return (reply?.[0]?.[1] ?? []).map(([id, flat]) => {
+  const { from, count, blockMs } = read
+  const streams = ['STREAMS', keys.events, from]
+  const reply =
+    blockMs === undefined
+      ? await redis.callWith('XREAD', ['COUNT', count, ...streams])
+      : await redis.block('XREAD', ['COUNT', count, 'BLOCK', blockMs, ...streams], blockMs)
+  return ((reply as [string, [string, string[]][]][] | null)?.[0]?.[1] ?? []).map(([id, flat]) => {
     const fields = new Map<string, string>()
     for (let at = 0; at < flat.length; at += 2) fields.set(flat[at] as string, flat[at + 1] as string)
     return { id, fields }
   })
+}
+
+/** Whether an entry came after another: `<ms>-<number>`, the number 0 if it is left out. */
+export function isAfter(id: string, other: string): boolean {
+  const [ms = '', number = '0'] = id.split('-')
+  const [otherMs = '', otherNumber = '0'] = other.split('-')
+  return Number(ms) === Number(otherMs) ? Number(number) > Number(otherNumber) : Number(ms) > Number(otherMs)
 }
 
 /** The id of the last entry; `0-0` while there is none. */

@@ -69,7 +69,7 @@ describe('progress', () => {
     )
     // They wait by now: what they read before is read.
     const client = engine.server.client()
-    await until(async () => ((await client.call('CLIENT', 'LIST')) as string).includes('cmd=xread'))
+    await until(async () => / flags=\w*b\w* .* cmd=xread/.test((await client.call('CLIENT', 'LIST')) as string))
 
     await sluice.close()
 
@@ -123,5 +123,51 @@ describe('events', () => {
 
     expect((await next).value).toMatchObject({ type: 'action.created', action: 'y' })
     await events.return()
+  })
+
+  it('reach all who follow in one process over one connection, whether they come early, late or read slowly', async () => {
+    const queue = engine.queue()
+    const client = engine.server.client()
+    const blocked = async () => {
+      const clients = (await client.call('CLIENT', 'LIST')) as string
+      return clients.match(/ flags=\w*b\w* .* cmd=xread/g)?.length ?? 0
+    }
+    const open = (action: string) => queue.submit({ tenant: 'a', action, type: 'T', seal: false, jobs: [] })
+    const names = async (events: AsyncIterable<QueueEvent>, count: number) => {
+      const found: (string | undefined)[] = []
+      for await (const { action } of events) if (found.push(action) === count) break
+      return found
+    }
+
+    const early = names(queue.events({ from: '0' }), 3)
+    const others = Array.from({ length: 20 }, () => names(queue.events({ from: '0' }), 3))
+    await until(async () => (await blocked()) === 1)
+    await open('x')
+    const slow = queue.events({ from: '0' })
+    await slow.next()
+    await open('y')
+    const late = names(queue.events({ from: '0' }), 3)
+    await until(async () => (await blocked()) === 1)
+    await open('z')
+
+    expect(await Promise.all([early, late, ...others])).toEqual(Array.from({ length: 22 }, () => ['x', 'y', 'z']))
+    expect(await names(slow, 2)).toEqual(['y', 'z'])
+    await until(async () => (await blocked()) === 0)
+  })
+
+  it('that are more than are kept in memory reach a slow reader all the same', async () => {
+    const queue = engine.queue()
+    const events = queue.events({ from: '0' })
+    const fast = queue.events({ from: '0' })
+    await queue.submit({ tenant: 'a', action: 'first', type: 'T', jobs: [] })
+    await events.next()
+    const count = 1_200
+
+    for (let n = 0; n < count; n++) await queue.limits.change({ queue: `${n + 1}/s` })
+    for (let n = 0; n < count; n++) await fast.next()
+
+    for (let n = 0; n < 3; n++) await events.next()
+    for (let n = 0; n < count; n++) expect((await events.next()).value).toMatchObject({ type: 'limits.changed' })
+    await Promise.all([events.return(), fast.return()])
   })
 })
