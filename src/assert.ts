@@ -132,6 +132,11 @@ export function callback<T extends (...args: never[]) => unknown>(options: { def
   })
 }
 
+export const abortSignal: Rule<AbortSignal> = (value, path, report) => {
+  if (!(value instanceof AbortSignal)) report(path, `must be an AbortSignal, not ${show(value)}`)
+  return value as AbortSignal
+}
+
 /** Options inside an option. Missing, it is made of the defaults of its own rules. */
 export function group<R extends Rules>(rules: R): Rule<Settings<R>> {
   return (value, path, report) => checkGroup(value ?? {}, path, rules, report)

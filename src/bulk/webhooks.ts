@@ -45,7 +45,7 @@ export class WebhookTeller {
     const payload: HttpRequestPayload = { method: 'POST', url, headers, body, expect: ['2xx'] }
     const { signal } = new AbortController()
     const answer = await this.#send({ payload }, { signal, fence: '', admit: () => Promise.resolve() })
-    if (!('status' in answer)) throw new Error(`the webhook ${new URL(url).host} refused: ${reasonOf(answer)}`)
+    if (!('status' in answer)) throw new Error(`the webhook ${new URL(url).host} was not told: ${reasonOf(answer)}`)
   }
 
   close(): void {
@@ -63,6 +63,8 @@ function bounded(summary: ActionSummary): object {
   return size > LARGEST_AGGREGATE ? { ...rest, aggregateLeftOut: size } : summary
 }
 
+/** Whoever reads it knows the option by its place among those of a Sluice. */
 function reasonOf(outcome: object): string {
-  return 'reason' in outcome ? String(outcome.reason) : 'it pushed back'
+  const reason = 'reason' in outcome ? String(outcome.reason) : 'it pushed back'
+  return reason.replace('Allow it with allowPrivate', 'Allow it with webhooks.allowPrivate')
 }

@@ -1,4 +1,4 @@
-import { checkOptions, integer, oneOf, optional } from '../assert.ts'
+import { abortSignal, checkOptions, integer, oneOf, optional } from '../assert.ts'
 import type { Clock } from '../clock.ts'
 import { ClosedError, InvalidOptionsError } from '../errors.ts'
 import { type QueueKeys, queueKeys } from '../store/keys.ts'
@@ -41,7 +41,7 @@ import {
   type QueueSettings,
 } from './queue-options.ts'
 import { type JobInput, Packer } from './submission.ts'
-import { type SubmitSummary, Submitter } from './submitter.ts'
+import { type SubmitChoice, type SubmitSummary, Submitter } from './submitter.ts'
 import { TenantControl, type TenantView } from './tenant-control.ts'
 import type { Waker } from './waker.ts'
 import { WorkerPool } from './worker-pool.ts'
@@ -57,6 +57,8 @@ export interface SubmitOptions {
   basePriority?: number
   /** Instead of the queue's. */
   whenFull?: 'wait' | 'error'
+  /** Aborted, nothing more is stored and the submit rejects with the reason; what was stored by then stays. */
+  signal?: AbortSignal
 }
 
 export interface SubmittedJob {
@@ -92,6 +94,7 @@ const processRules = {
 const submitRules = {
   basePriority: optional(integer({ min: -1e12, max: 1e12 })),
   whenFull: optional(oneOf(['wait', 'error'])),
+  signal: optional(abortSignal),
 }
 
 /** What a queue is made of, for parts of this package that watch it. */
@@ -225,7 +228,7 @@ export class Queue {
     return this.#submitOne(this.#submitter(chosen), input as JobInput)
   }
 
-  #submitter(chosen: { whenFull?: 'wait' | 'error' | undefined; basePriority?: number | undefined }): Submitter {
+  #submitter(chosen: SubmitChoice & { basePriority?: number | undefined }): Submitter {
     const { maxPending, maxPendingPerTenant } = this.#settings
     return new Submitter({
       requests: this.#requests,
@@ -234,6 +237,7 @@ export class Queue {
       basePriority: chosen.basePriority,
       maxPending: { queue: maxPending, tenant: maxPendingPerTenant },
       isClosed: () => this.#isClosed,
+      signal: chosen.signal,
     })
   }
 

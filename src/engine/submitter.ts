@@ -4,6 +4,7 @@ import type { Requests } from '../store/requests.ts'
 import { readCounts } from '../store/scripts/read-counts.ts'
 import { entriesPerJob, type LineKind, type SubmitLine, submitJobs } from '../store/scripts/submit-jobs.ts'
 import type { JobInput, PackedJob, Packer } from './submission.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 // One script carries at most this much: it must not block Redis for more than a few ms. A job with an id of its own
 // costs about twice as much as one without, a line about eight times.
@@ -29,6 +30,12 @@ interface Line {
   readonly entries: string[]
 }
 
+/** What a caller may choose for one submit. */
+export interface SubmitChoice {
+  readonly whenFull?: 'wait' | 'error' | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
 export interface SubmitSummary {
   readonly accepted: number
   /** Jobs whose id was known already. */
@@ -46,6 +53,7 @@ export class Submitter {
   readonly #maxPending: { queue: number; tenant: number }
   readonly #basePriority: number | undefined
   readonly #isClosed: () => boolean
+  readonly #signal: AbortSignal | undefined
   #lines: Line[] = []
   /** The last line of each lane: jobs with and without ids of their own take turns, and the lane keeps its order. */
   #lineOfLane = new Map<string, Line>()
@@ -65,6 +73,8 @@ export class Submitter {
     maxPending: { queue: number; tenant: number }
     basePriority: number | undefined
     isClosed: () => boolean
+    /** Aborted: nothing more is sent, and nobody waits for room. */
+    signal?: AbortSignal | undefined
   }) {
     this.#requests = options.requests
     this.#queue = options.queue
@@ -72,6 +82,7 @@ export class Submitter {
     this.#maxPending = options.maxPending
     this.#basePriority = options.basePriority
     this.#isClosed = options.isClosed
+    this.#signal = options.signal
   }
 
   /** Answers a promise when the caller must wait before it adds more; it rejects when what was sent before has failed. */
@@ -208,6 +219,7 @@ export class Submitter {
     let rest = chunk
     for (let waitMs = FULL_WAIT_MS.first; rest.length > 0; waitMs = Math.min(2 * waitMs, FULL_WAIT_MS.longest)) {
       if (this.#isClosed()) throw new ClosedError(`The queue "${this.#queue}"`)
+      this.#signal?.throwIfAborted()
       const reply = await submitJobs(
         this.#requests,
         rest.map((line): SubmitLine => ({ ...line, basePriority: this.#basePriority })),
@@ -219,7 +231,7 @@ export class Submitter {
       rest = reply.full.map(({ line, dealtWith }) => leftOf(rest[line] as Line, dealtWith))
       if (rest.length === 0) return reply.firsts[0]
       if (this.#whenFull === 'error') throw await this.#fullError(rest[0] as Line)
-      await new Promise((resolve) => setTimeout(resolve, waitMs))
+      await unlessAborted(new Promise((resolve) => setTimeout(resolve, waitMs)), this.#signal)
     }
     return undefined
   }

@@ -19,16 +19,3 @@ export class JobCheck {
     this.#packer.pack(job as JobInput, this.#index++, Date.now())
   }
 }
-
-/** The same values, the first of which has been passed to `check`; it is not if there is none. */
-export async function checkFirst<T>(values: AsyncGenerator<T>, check: (first: T) => void): Promise<AsyncIterable<T>> {
-  const first = await values.next()
-  if (first.done) return values
-  check(first.value)
-  return startingWith(first.value, values)
-}
-
-async function* startingWith<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T> {
-  yield first
-  yield* rest
-}

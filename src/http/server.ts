@@ -16,6 +16,7 @@ import { Connections } from './connections.ts'
 import type { App, Context } from './context.ts'
 import { handleError, handleNotFound } from './error-handler.ts'
 import { addOpenApi } from './openapi.ts'
+import { linkNextPage } from './page-links.ts'
 import { Problem } from './problem.ts'
 import { refuseMalformedQuery } from './query.ts'
 import { addActionStreamRoutes } from './routes/action-streams.ts'
@@ -139,6 +140,10 @@ function addHooks(app: App, context: Context, keys: KeyRing): void {
     limitBodyTime(request, settings.bodyTimeoutMs)
   })
   app.addHook('preValidation', async (request) => refuseUnusedBody(request))
+  app.addHook('preSerialization', async (request, reply, payload) => {
+    linkNextPage(request, reply, payload)
+    return payload
+  })
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id)
     await auditChange(context, request, reply)

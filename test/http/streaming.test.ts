@@ -105,6 +105,23 @@ describe('an upload', () => {
     expect((await fetch(`${origin}/healthz`)).status).toBe(200)
   })
 
+  it('that waits for room ends when its sender has gone, also if the whole body is there', async () => {
+    let told = (_status: number) => {}
+    const answered = new Promise<number>((resolve) => {
+      told = resolve
+    })
+    const { url: origin } = await server.listen({ onChange: ({ status }) => told(status) })
+    const controller = new AbortController()
+    const uploading = postLines(`${origin}${url}&action=sale`, lines(20_500), {}, controller.signal)
+    while ((await server.mail.counts()).waiting < 20_000) await pause(20)
+
+    controller.abort()
+
+    await expect(uploading).rejects.toThrow('abort')
+    expect(await answered).toBe(400)
+    expect(await server.mail.action('sale', { tenant: 'acme' }).view()).toMatchObject({ received: 20_000 })
+  })
+
   it('whose sender goes away leaves what was accepted, to go on with', async () => {
     const { app, port, url: origin } = await server.listen()
     const broken = new Promise<void>((resolve) => {

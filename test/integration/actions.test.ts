@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Action } from '../../src/index.ts'
+import { keyPrefix } from '../../src/store/keys.ts'
 import { actionCounts } from './action-counts.ts'
 import { payloads, until, useEngine } from './engine.ts'
 
@@ -238,5 +239,71 @@ describe('the list of actions', () => {
     expect(second.actions.map(({ name }) => name)).toEqual(['two', 'one'])
     expect(second.cursor).toBeUndefined()
     expect(ofTenant.actions.map(({ name }) => name)).toEqual(['two', 'one'])
+  })
+
+  it('neither skips nor repeats actions that were made in the same microsecond', async () => {
+    const queue = engine.queue()
+    for (let n = 0; n < 9; n++) await queue.submit({ tenant: 'a', action: `x${n}`, type: 'T', jobs: [] })
+    const start = keyPrefix(engine.prefix, queue.name)
+    for (const [key, members] of [
+      ['actions', (n: number) => `a:x${n}`],
+      ['actions:a', (n: number) => `x${n}`],
+    ] as const) {
+      for (let n = 1; n < 8; n++) await engine.server.client().zadd(`${start}${key}`, 1_000, members(n))
+    }
+
+    for (const tenant of [{}, { tenant: 'a' }]) {
+      const seen: string[] = []
+      let cursor: string | undefined
+      do {
+        const page = await queue.actions({ ...tenant, limit: 2, ...(cursor === undefined ? {} : { cursor }) })
+        seen.push(...page.actions.map(({ name }) => name))
+        cursor = page.cursor
+      } while (cursor !== undefined)
+
+      expect(seen.toSorted()).toEqual(Array.from({ length: 9 }, (_, n) => `x${n}`))
+    }
+  })
+})
+
+describe('a submit', () => {
+  async function* spoiled() {
+    yield { payload: 1, color: 'red' } as never
+  }
+
+  it.each([
+    ['a list', () => [{ color: 'red' } as never]],
+    ['an iterable', () => new Set([{ color: 'red' } as never])],
+    ['a stream', spoiled],
+  ])('of %s whose first job cannot be leaves no action behind', async (_, jobs) => {
+    const queue = engine.queue()
+
+    await expect(queue.submit({ tenant: 'a', action: 'x', type: 'T', jobs: jobs() })).rejects.toThrow('unknown field')
+
+    expect(await queue.action('x', { tenant: 'a' }).view()).toBeUndefined()
+  })
+
+  it('to an open action refuses what is no iterable, and options that cannot be', async () => {
+    const queue = engine.queue()
+    const action = await queue.submit({ tenant: 'a', type: 'T', seal: false, jobs: [] })
+
+    await expect(action.submit(7 as never)).rejects.toThrow('jobs must be an iterable or async iterable')
+    await expect(action.submit([], { signal: 'now' as never })).rejects.toThrow('signal must be an AbortSignal')
+    expect(await action.view()).toMatchObject({ received: 0 })
+  })
+
+  it('that waits for room ends when its signal comes, and keeps what was stored', async () => {
+    const queue = engine.queue({ maxPending: 5 })
+    const controller = new AbortController()
+
+    const submitted = queue.submit(
+      { tenant: 'a', action: 'x', type: 'T', jobs: payloads(20) },
+      { signal: controller.signal },
+    )
+    await until(async () => (await queue.counts()).waiting === 5)
+    controller.abort(new Error('nobody waits'))
+
+    await expect(submitted).rejects.toThrow('nobody waits')
+    expect(await queue.action('x', { tenant: 'a' }).view()).toMatchObject({ received: 5, isSealed: false })
   })
 })

@@ -50,3 +50,16 @@ it('tell of the end of an action, signed, again until somebody takes it, whateve
   })
   expect(requests[1]?.body).not.toContain(secret)
 })
+
+it('are not told at private addresses, and the log says which option allows it', async () => {
+  const { requests, url } = await receiver()
+  const queue = engine.queue()
+  queue.process('T', () => {})
+
+  await queue.submit({ tenant: 'a', type: 'T', jobs: payloads(1), webhook: { url, secret } })
+  const failed = () => engine.log.find(({ event }) => event === 'webhook.failed')
+  await until(() => failed() !== undefined)
+
+  expect(String(failed()?.error)).toContain('Allow it with webhooks.allowPrivate if that is meant.')
+  expect(requests).toEqual([])
+})

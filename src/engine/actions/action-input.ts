@@ -61,7 +61,7 @@ const name: Rule<string | undefined> = (value, path, report) => {
 }
 
 /** Before anything is stored: an action that nobody can fill would stay open. */
-const iterable: Rule<ActionInput['jobs']> = (value, path, report) => {
+export const iterable: Rule<ActionInput['jobs']> = (value, path, report) => {
   const isIterable =
     typeof value === 'object' && value !== null && (Symbol.iterator in value || Symbol.asyncIterator in value)
   if (!isIterable) report(path, 'must be an iterable or async iterable')

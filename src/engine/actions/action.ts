@@ -1,4 +1,4 @@
-import { checkOptions, integer, oneOf, optional } from '../../assert.ts'
+import { abortSignal, checkOptions, integer, oneOf, optional } from '../../assert.ts'
 import { UnknownActionError, WaitedTooLongError } from '../../errors.ts'
 import { type ActionLetter, lettersOf, resultsByFinish, resultsByJob } from '../../store/action-results.ts'
 import type { QueueKeys } from '../../store/keys.ts'
@@ -9,8 +9,9 @@ import type { Requests } from '../../store/requests.ts'
 import { endAction } from '../../store/scripts/end-action.ts'
 import { type FoundAction, readActions } from '../../store/scripts/read-actions.ts'
 import { takeDeadLetter } from '../../store/scripts/take-dead-letter.ts'
-import type { SubmitSummary } from '../submitter.ts'
-import type { ActionInput, ActionJobInput } from './action-input.ts'
+import type { SubmitChoice, SubmitSummary } from '../submitter.ts'
+import { unlessAborted } from '../unless-aborted.ts'
+import { type ActionInput, type ActionJobInput, iterable } from './action-input.ts'
 import {
   type ActionProgress,
   type ActionSummary,
@@ -22,7 +23,6 @@ import {
   toView,
 } from './action-view.ts'
 import type { ActionWatcher } from './action-watcher.ts'
-import { unlessAborted } from './unless-aborted.ts'
 
 /** What became of one job of an action that keeps results. */
 export interface JobResult {
@@ -46,6 +46,8 @@ export interface AddOptions {
   from?: 'start' | 'accepted'
   /** Instead of the queue's. */
   whenFull?: 'wait' | 'error'
+  /** Aborted, nothing more is stored and the submit rejects with the reason; what was stored by then stays. */
+  signal?: AbortSignal
 }
 
 /** What an action needs of its queue. */
@@ -58,7 +60,11 @@ export interface ActionHost {
   ready(): Promise<void>
   /** Its last job had ended when it was sealed: whoever makes its aggregate is to hear of it. */
   onAggregating(): void
-  add(action: FoundAction, jobs: ActionInput['jobs'], options: AddOptions): Promise<SubmitSummary>
+  add(
+    action: FoundAction,
+    jobs: ActionInput['jobs'],
+    options: SubmitChoice & { from: 'start' | 'accepted' },
+  ): Promise<SubmitSummary>
   submit(input: ActionInput): Promise<Action>
 }
 
@@ -109,12 +115,17 @@ export class Action {
 
   /** Adds jobs while it is open; several producers may. It is not sealed by this. */
   async submit(jobs: ActionInput['jobs'], options: AddOptions = {}): Promise<SubmitSummary> {
-    const checked = checkOptions('action.submit', options, {
-      from: oneOf(['start', 'accepted'], { default: 'start' }),
-      whenFull: optional(oneOf(['wait', 'error'])),
-    })
-    const { from, whenFull } = checked
-    return this.#host.add(await this.#known(), jobs, { from, ...(whenFull === undefined ? {} : { whenFull }) })
+    const checked = checkOptions(
+      'action.submit',
+      { jobs, ...options },
+      {
+        jobs: iterable,
+        from: oneOf(['start', 'accepted'], { default: 'start' }),
+        whenFull: optional(oneOf(['wait', 'error'])),
+        signal: optional(abortSignal),
+      },
+    )
+    return this.#host.add(await this.#known(), checked.jobs, checked)
   }
 
   /** Nothing more is added: it completes when its last job has ended. Sealing again changes nothing. */

@@ -1,21 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { checkOptions, integer, optional, text } from '../../assert.ts'
 import { ActionClosedError, InvalidOptionsError } from '../../errors.ts'
-import { readActionNames } from '../../store/action-list.ts'
+import { type ActionPlace, placeAfter, readActionNames } from '../../store/action-list.ts'
 import type { QueueKeys } from '../../store/keys.ts'
-import { fromToken, problemOfName, toToken } from '../../store/names.ts'
+import { fromToken, type Level, problemOfName, toToken } from '../../store/names.ts'
 import type { Redis } from '../../store/redis.ts'
 import type { Requests } from '../../store/requests.ts'
 import { endAction } from '../../store/scripts/end-action.ts'
 import { openAction } from '../../store/scripts/open-action.ts'
 import { type FoundAction, readActions } from '../../store/scripts/read-actions.ts'
 import { Packer } from '../submission.ts'
-import type { SubmitSummary, Submitter } from '../submitter.ts'
+import type { SubmitChoice, SubmitSummary, Submitter } from '../submitter.ts'
 import type { Waker } from '../waker.ts'
-import { Action, type ActionHost, type AddOptions } from './action.ts'
-import { type ActionInput, checkActionInput } from './action-input.ts'
+import { Action, type ActionHost } from './action.ts'
+import { type ActionInput, type CheckedAction, checkActionInput } from './action-input.ts'
 import { type ActionView, hasEnded, idOf, toView } from './action-view.ts'
 import { ActionWatcher } from './action-watcher.ts'
+import { withFirst } from './with-first.ts'
 
 /** A page of actions. */
 export interface ActionPage {
@@ -33,7 +34,7 @@ interface Parts {
   readonly maxPayloadBytes: number
   ready(): Promise<void>
   onAggregating(): void
-  submitter(options: { whenFull?: 'wait' | 'error' | undefined }): Submitter
+  submitter(options: SubmitChoice): Submitter
   /** Counts what is refused. */
   counted<T>(submit: () => Promise<T>): Promise<T>
 }
@@ -75,8 +76,11 @@ export class Actions implements ActionHost {
     return new Action(this, tenant, name)
   }
 
-  async submit(input: ActionInput, options: { whenFull?: 'wait' | 'error' | undefined } = {}): Promise<Action> {
+  async submit(input: ActionInput, options: SubmitChoice = {}): Promise<Action> {
     const checked = checkActionInput(input, generatedName)
+    options.signal?.throwIfAborted()
+    // Before anything is stored: a first job that cannot be would leave an empty action behind.
+    const jobs = await withFirst(checked.jobs, (job) => this.#packerOf(checked, checked.rules).pack(job, 0, Date.now()))
     await this.ready()
     const tokens = { tenant: toToken(checked.tenant), name: toToken(checked.name) }
     const webhook = checked.webhook ? JSON.stringify(checked.webhook) : ''
@@ -86,13 +90,9 @@ export class Actions implements ActionHost {
       if (checked.from === 'accepted') return new Action(this, checked.tenant, checked.name)
       throw new ActionClosedError({ action: idOf(this.queue, tokens) })
     }
-    const packer = new Packer(checked.defaults, this.#parts.maxPayloadBytes, {
-      tenant: checked.tenant,
-      level: opened.level,
-      laneToken: opened.lane,
-    })
+    const packer = this.#packerOf(checked, opened)
     const skip = checked.from === 'accepted' ? opened.received : 0
-    const submitted = this.#parts.submitter(options).all(checked.jobs, packer, skip)
+    const submitted = this.#parts.submitter(options).all(jobs, packer, skip)
     const summary = await this.#unlessEnded(tokens, submitted).catch((error: unknown) => {
       // Nobody can go on with an action whose name was never heard: it ends with what it has.
       if (input.action === undefined) void this.#seal(tokens).catch(() => {})
@@ -100,6 +100,12 @@ export class Actions implements ActionHost {
     })
     if (summary && checked.seals) await this.#seal(tokens)
     return new Action(this, checked.tenant, checked.name, summary)
+  }
+
+  /** @param place - Of the action: one that was made before keeps its own. */
+  #packerOf({ tenant, defaults }: CheckedAction, place: { level: Level; lane: string }): Packer {
+    const { level, lane: laneToken } = place
+    return new Packer(defaults, this.#parts.maxPayloadBytes, { tenant, level, laneToken })
   }
 
   async #seal(tokens: { tenant: string; name: string }): Promise<void> {
@@ -122,7 +128,11 @@ export class Actions implements ActionHost {
     }
   }
 
-  async add(action: FoundAction, jobs: ActionInput['jobs'], options: AddOptions): Promise<SubmitSummary> {
+  async add(
+    action: FoundAction,
+    jobs: ActionInput['jobs'],
+    options: SubmitChoice & { from: 'start' | 'accepted' },
+  ): Promise<SubmitSummary> {
     const packer = new Packer(action.type === '' ? {} : { type: action.type }, this.#parts.maxPayloadBytes, {
       tenant: fromToken(action.tenant),
       level: action.level,
@@ -135,13 +145,14 @@ export class Actions implements ActionHost {
   async list(page: { tenant?: string; cursor?: string; limit?: number }): Promise<ActionPage> {
     const { tenant, cursor, limit } = checkOptions('actions', page, {
       tenant: optional(text({ maxLength: 256 })),
-      cursor: optional(text({ maxLength: 20, pattern: { test: /^\d+$/, words: 'a cursor that a page answered' } })),
+      cursor: optional(text({ maxLength: 32, pattern: { test: cursorForm, words: 'a cursor that a page answered' } })),
       limit: integer({ min: 1, max: 500, default: 50 }),
     })
     await this.ready()
+    const after = cursor === undefined ? undefined : fromCursor(cursor)
     const names = await readActionNames(this.redis, this.keys, {
       tenant: tenant === undefined ? undefined : toToken(tenant),
-      before: cursor,
+      after,
       count: limit,
     })
     const found: (FoundAction | undefined)[] = []
@@ -151,7 +162,7 @@ export class Actions implements ActionHost {
     }
     return {
       actions: found.filter((action) => action !== undefined).map((action) => toView(this.queue, action)),
-      cursor: names.length < limit ? undefined : names.at(-1)?.madeUs,
+      cursor: names.length < limit ? undefined : toCursor(placeAfter(names, after)),
     }
   }
 
@@ -159,6 +170,18 @@ export class Actions implements ActionHost {
   close(): void {
     this.watcher.close()
   }
+}
+
+/** Of a page of actions: `<µs>-<passed>`. */
+export const cursorForm = /^\d{1,17}-\d{1,9}$/
+
+function toCursor(place: ActionPlace | undefined): string | undefined {
+  return place && `${place.madeUs}-${place.passed}`
+}
+
+function fromCursor(cursor: string): ActionPlace {
+  const [madeUs = '', passed] = cursor.split('-')
+  return { madeUs, passed: Number(passed) }
 }
 
 function generatedName(): string {

@@ -1,8 +1,8 @@
 import { integer } from '../../assert.ts'
 import type { Clock } from '../../clock.ts'
 import { AggregateTimeoutError, PermanentError } from '../../errors.ts'
+import { unlessAborted } from '../unless-aborted.ts'
 import type { JobResult } from './action.ts'
-import { unlessAborted } from './unless-aborted.ts'
 
 /** What an aggregate gets beside the results. */
 export interface AggregateContext {

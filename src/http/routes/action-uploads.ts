@@ -4,15 +4,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Action } from '../../engine/actions/action.ts'
 import type { ActionInput } from '../../engine/actions/action-input.ts'
+import { withFirst } from '../../engine/actions/with-first.ts'
 import type { Queue } from '../../engine/queue.ts'
 import type { StoredAnswer } from '../../store/idempotency.ts'
 import { actionOf, actionView, exampleAction, placeOf, viewOf } from '../action-views.ts'
 import { isNdjson, NDJSON_TYPE } from '../body.ts'
+import { untilGone } from '../client-gone.ts'
 import { type App, type Context, queueOf, submittingTenant } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
 import { actionIdParam, actionName, flagParam, headers, jobType, level, queueParam, tenantName } from '../fields.ts'
 import { answerOnce, digestOf, idempotencyKeyOf, send } from '../idempotency.ts'
-import { checkFirst, JobCheck } from '../job-check.ts'
+import { JobCheck } from '../job-check.ts'
 import { NdjsonReader } from '../ndjson.ts'
 import { invalidField, Problem } from '../problem.ts'
 import { submitters } from '../roles.ts'
@@ -168,14 +170,15 @@ async function submitStream(context: Context, request: FastifyRequest, reply: Fa
   const before = await known.view()
   const isRepeat = from === 'accepted' && before?.isSealed === true
   const upload = { action: known, reader, receivedBefore: before?.received }
+  const signal = untilGone(reply, context.isCut)
   const action = await uploadJobs(request, reply, upload, async () => {
     if (isRepeat) return known
     const check = new JobCheck(tenant, query.type)
-    const jobs = await checkFirst(reader.values(), (job) => check.check(job))
+    const jobs = await withFirst(reader.values(), (job) => check.check(job))
     if (reader.mistake !== undefined) throw reader.mistake
     // Sealed only when it is known that the body was whole.
     const options = definedOnly({ ...query, tenant, webhook, from, action: name, seal: false })
-    return queue.submit({ ...options, jobs } as ActionInput, { whenFull: 'wait' })
+    return queue.submit({ ...options, jobs } as ActionInput, { whenFull: 'wait', signal })
   })
   if (isRepeat) reply.header('idempotency-replayed', 'true')
   else if (query.seal !== false) await action.seal()
@@ -235,8 +238,9 @@ export function addActionUploadRoutes(app: App, context: Context): void {
       const { received } = await viewOf(action)
       const reader = readerOf(context, request)
       const upload = { action, reader, receivedBefore: received }
+      const signal = untilGone(reply, context.isCut)
       const summary = await uploadJobs(request, reply, upload, () =>
-        action.submit(reader.values(), { from, whenFull: 'wait' }),
+        action.submit(reader.values(), { from, whenFull: 'wait', signal }),
       )
       return reply.code(202).send({ ...(await viewOf(action)), ...summary })
     },

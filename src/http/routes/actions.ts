@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { cursorForm } from '../../engine/actions/actions.ts'
 import { actionOf, actionSummary, actionView, exampleAction, noAction, placeOf, viewOf } from '../action-views.ts'
 import { type App, type Context, queueOf, tenantOf } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
@@ -25,7 +26,7 @@ function addReads(app: App, context: Context): void {
       params: z.strictObject({ queue: queueParam }),
       querystring: z.strictObject({
         limit: limitParam,
-        cursor: cursorParam((cursor) => /^\d{1,20}$/.test(cursor)),
+        cursor: cursorParam((cursor) => cursorForm.test(cursor)),
         tenant: tenantName.optional().meta({ description: 'Only of this tenant.' }),
       }),
       response: {
