@@ -92,6 +92,7 @@ it('say how long jobs of this process waited and ran, by level, type and outcome
 
   const text = await expose(queue)
 
+  expect(text).toMatch(/sluice_jobs_promoted_total\{queue="timed"\} [12]\n/)
   expect(text).toContain('sluice_job_wait_seconds_count{queue="timed",level="high"} 1')
   expect(text).toContain('sluice_job_wait_seconds_count{queue="timed",level="normal"} 2')
   expect(text).toContain('sluice_job_wait_seconds_bucket{queue="timed",level="normal",le="60"} 2')
@@ -130,6 +131,7 @@ it('say what each limit has granted and denied, and when something is due', asyn
   expect(text).toContain('sluice_limit_granted_permits_total{queue="limited",scope="low",limit="low"} 1')
   expect(text).toContain('sluice_limit_granted_permits_total{queue="limited",scope="tenant",limit="tenant"} 2')
   expect(text).toContain('sluice_limit_denied_total{queue="limited",scope="tenant",limit="tenant",reason="rate"} 1')
+  expect(text).toContain('sluice_jobs_claimed_total{queue="limited"} 2')
   expect(text).toContain(`sluice_next_due_timestamp_seconds{queue="limited",what="delayed"} ${due / 1000}`)
   expect(text).toMatch(/sluice_next_due_timestamp_seconds\{queue="limited",what="parked"\} \d{10}/)
 })

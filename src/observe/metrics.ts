@@ -17,6 +17,7 @@ import { LimitMetrics } from './limit-metrics.ts'
 /** Counts of a queue, by the name of the metric. They are kept in Redis: each process says the same of them. */
 const countsOfQueue = {
   sluice_jobs_submitted_total: ['submitted', 'Jobs that were taken in.'],
+  sluice_jobs_claimed_total: ['claimed', 'Jobs that workers were given, those that were given back unrun included.'],
   sluice_jobs_succeeded_total: ['succeeded', 'Jobs that ended well.'],
   sluice_jobs_failed_total: ['failed', 'Jobs that became dead letters.'],
   sluice_jobs_canceled_total: ['canceled', 'Jobs that were cancelled.'],
@@ -27,6 +28,8 @@ const countsOfQueue = {
   sluice_jobs_released_total: ['released', 'Jobs given back unrun, by a worker that shut down.'],
   sluice_jobs_unknown_type_total: ['unknownType', 'Jobs given back by a worker that does not know their type.'],
   sluice_tenants_parked_total: ['parked', 'Times a limit parked a tenant.'],
+  sluice_tenants_unparked_total: ['unparked', 'Times a parked tenant came back in line.'],
+  sluice_jobs_promoted_total: ['promoted', 'Delayed jobs that fell due and went back in line.'],
   sluice_dead_letters_expired_total: ['deadLettersExpired', 'Dead letters that were kept no longer.'],
   sluice_dead_letters_retried_total: ['deadLettersRetried', 'Dead letters that were put back in line.'],
   sluice_dead_letters_discarded_total: ['deadLettersDiscarded', 'Dead letters that were discarded.'],

@@ -1,4 +1,5 @@
 -- What is due: jobs whose lease ran out, and delayed jobs.
+local queue = require "queue"
 local tenants = require "tenants"
 local lanes = require "lanes"
 local fronts = require "fronts"
@@ -66,6 +67,7 @@ function recovery.fall_due(q, jobs)
       local tenant = tenants.load(q, name)
       tenant.delayed, tenant.waiting = tenant.delayed - 1, tenant.waiting + 1
       q.delayed, q.waiting = q.delayed - 1, q.waiting + 1
+      queue.count(q, "promoted", 1)
       fronts.fall_due(q, tenant, lanes.open(q, tenant, level, lane), job, texts[i])
       standing.settle(q, tenant)
       if action then

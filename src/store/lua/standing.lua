@@ -97,6 +97,7 @@ function standing.unpark(q, tenant)
   tenant.parked_before = tenant.parked_before or tenant.fields.parked
   tenants.set_parked(tenant, nil)
   tenant.parked_until = false
+  queue.count(q, "unparked", 1)
   standing.settle(q, tenant)
 end
 

@@ -65,6 +65,7 @@ describe('the life of an action', () => {
         '1000001000:me': 1_015_001_000,
       },
       queue: {
+        claimed: '2',
         'state.fence': 1_000_001_000,
         'state.running': 2,
         'state.running:normal': 2,

@@ -57,6 +57,7 @@ it('marks a waiting job and counts it at once; the claim that meets it drops it'
       '1000000000:me': 1_015_000_000,
     },
     queue: {
+      claimed: '1',
       'state.fence': 1_000_000_000,
       'state.running': 1,
       'state.running:normal': 1,

@@ -88,6 +88,8 @@ it('puts what limits had parked on its way back into line, and wakes an idle cli
       '1000000001:me': 1_015_000_000,
     },
     queue: {
+      unparked: '2',
+      claimed: '4',
       'granted:tenant/tenant': '4',
       'state.fence': 1_000_000_001,
       'state.running': 4,

@@ -179,6 +179,7 @@ it('gives a parked tenant limits of its own and looks at it again', async () => 
     events: ['type limits.changed tenant a'],
     parked: null,
     queue: {
+      unparked: '1',
       own_limits: 'slots',
       'state.weights:normal': 1000,
     },

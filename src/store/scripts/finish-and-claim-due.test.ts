@@ -37,6 +37,8 @@ describe('what is due', () => {
         '1000005000:me': 1_015_005_000,
       },
       queue: {
+        promoted: '1',
+        claimed: '2',
         'state.delayed': null,
         'state.fence': 1_000_005_000,
         'state.running': 2,

@@ -47,6 +47,7 @@ describe('limits', () => {
         a: 1_000_122_223,
       },
       queue: {
+        claimed: '3',
         'denied:tenant/tenant/rate': '1',
         'granted:tenant/tenant': '3',
         parked: '1',
@@ -269,6 +270,8 @@ describe('limits', () => {
         '1000000001:me': 1_015_000_000,
       },
       queue: {
+        unparked: '1',
+        claimed: '3',
         'denied:tenant/tenant/concurrency': '2',
         'granted:tenant/tenant': '3',
         parked: '2',

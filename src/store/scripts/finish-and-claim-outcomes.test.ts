@@ -234,6 +234,7 @@ describe('finishing', () => {
         '1000000001:me': 1_015_000_000,
       },
       queue: {
+        claimed: '2',
         'state.fence': 1_000_000_001,
         'state.virtual:normal': 2_000_000,
         'state.waiting': null,

@@ -102,6 +102,7 @@ describe('turns', () => {
         '1000000000:me': 1_015_000_000,
       },
       queue: {
+        claimed: '1',
         'state.fence': 1_000_000_000,
         'state.running': 1,
         'state.running:normal': 1,

@@ -189,6 +189,7 @@ end
 
 local fence = decimal.of(claim.fence)
 if #claim.jobs > 0 then
+  queue.count(q, "claimed", #claim.jobs / 2)
   redis.call("HSET", prefix .. "claim:" .. fence, unpack(claim.jobs))
   redis.call("ZADD", leases_key, string.format("%d", now + lease), fence .. ":" .. client)
 end

@@ -45,6 +45,7 @@ describe('claiming', () => {
         '1000000000:me': 1_015_000_000,
       },
       queue: {
+        claimed: '2',
         'state.fence': 1_000_000_000,
         'state.running': 2,
         'state.running:normal': 2,
@@ -81,6 +82,7 @@ describe('claiming', () => {
         '1000000000:me': 1_015_000_000,
       },
       queue: {
+        claimed: '1',
         'state.fence': 1_000_000_000,
         'state.running': 1,
         'state.running:normal': 1,
@@ -129,6 +131,7 @@ describe('claiming', () => {
         '1000000000:me': 1_015_000_000,
       },
       queue: {
+        claimed: '1',
         'state.fence': 1_000_000_000,
         'state.running': 1,
         'state.running:high': 1,

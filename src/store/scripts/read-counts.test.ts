@@ -25,12 +25,14 @@ it('counts jobs by where they are and by what became of them, and changes nothin
 
   expect(reply).toEqual({
     canceled: 0,
+    claimed: 3,
     deadLettersDiscarded: 0,
     deadLettersExpired: 0,
     deadLettersRetried: 0,
     delayed: 1,
     failed: 0,
     parked: 0,
+    promoted: 0,
     released: 0,
     retried: 1,
     returned: 0,
@@ -40,6 +42,7 @@ it('counts jobs by where they are and by what became of them, and changes nothin
     succeeded: 1,
     throttled: 0,
     unknownType: 0,
+    unparked: 0,
     waiting: 2,
   })
   expect(changes).toEqual({})

@@ -5,6 +5,8 @@ import type { LimitScope } from '../settings.ts'
 /** Statistics of the queue's hash, by their names there. */
 const statistics = {
   submitted: 'submitted',
+  /** Jobs handed to workers, those that were not started included. */
+  claimed: 'claimed',
   succeeded: 'succeeded',
   /** Jobs that became dead letters. */
   failed: 'failed',
@@ -18,6 +20,10 @@ const statistics = {
   unknownType: 'unknown_type',
   /** Times a limit parked a tenant. */
   parked: 'parked',
+  /** Times a parked tenant came back in line. */
+  unparked: 'unparked',
+  /** Delayed jobs that fell due and went back in line. */
+  promoted: 'promoted',
   deadLettersExpired: 'dead_expired',
   deadLettersRetried: 'revived',
   deadLettersDiscarded: 'discarded',

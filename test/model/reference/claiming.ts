@@ -56,6 +56,7 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
   const isEachBack = claimInSteps(queue, claim, { due, ready }, open)
   for (const stand of claim.misplaced) stand.indexedSince = stand.since
   if (claim.jobs.length > 0) {
+    queue.count('claimed', claim.jobs.length)
     const fence = String(claim.fence)
     queue.leases.push({ fence, client, until: now + request.leaseMs * 1000, jobs: [...claim.jobs] })
     queue.leases.sort(byInstant)

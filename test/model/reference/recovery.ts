@@ -70,6 +70,7 @@ export function fallDue(queue: QueueState, jobs: readonly Job[]): void {
     const tenant = queue.tenant(job.tenant)
     const lane = tenant.lane(job.level, job.lane)
     comeBack(queue, job)
+    queue.count('promoted')
     if (lane.busy === job) lane.busy = undefined
     lane.front.push(job)
     queue.script.broughtBack.add(job)

@@ -69,6 +69,7 @@ export function park(queue: QueueState, tenant: Tenant, until: number, limit: st
 export function unpark(queue: QueueState, tenant: Tenant): void {
   if (!tenant.parking) return
   tenant.parking = undefined
+  queue.count('unparked')
   settle(queue, tenant)
 }
 
