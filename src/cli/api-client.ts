@@ -33,8 +33,8 @@ export class ApiClient {
     return this.#json(await this.#send(path, { method: 'GET' }, query))
   }
 
-  async post<Answer>(path: string, body?: unknown): Promise<Answer> {
-    return this.#json(await this.#send(path, withJson('POST', body)))
+  async post<Answer>(path: string, body?: unknown, query: Query = {}): Promise<Answer> {
+    return this.#json(await this.#send(path, withJson('POST', body), query))
   }
 
   async patch<Answer>(path: string, body: unknown): Promise<Answer> {

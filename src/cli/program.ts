@@ -12,6 +12,7 @@ const loaders = {
   worker: async () => (await import('./commands/worker.ts')).workerCommand(),
   submit: async () => (await import('./commands/submit.ts')).submitCommand(),
   actions: async () => (await import('./commands/actions.ts')).actionsCommand(),
+  jobs: async () => (await import('./commands/jobs.ts')).jobsCommand(),
   tenants: async () => (await import('./commands/tenants.ts')).tenantsCommand(),
   limits: async () => (await import('./commands/limits.ts')).limitsCommand(),
   dead: async () => (await import('./commands/dead.ts')).deadCommand(),

@@ -1,8 +1,8 @@
-import { abortSignal, checkOptions, integer, oneOf, optional } from '../assert.ts'
+import { abortSignal, checkOptions, integer, oneOf, optional, text } from '../assert.ts'
 import type { Clock } from '../clock.ts'
 import { ClosedError, InvalidOptionsError } from '../errors.ts'
 import { type QueueKeys, queueKeys } from '../store/keys.ts'
-import { defaultTenant, fromToken, type Level, levels, problemOfName } from '../store/names.ts'
+import { defaultTenant, fromToken, type Level, levels, problemOfName, toToken } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
 import { Requests } from '../store/requests.ts'
 import { type CancelReply, cancelJob } from '../store/scripts/cancel-job.ts'
@@ -25,6 +25,8 @@ import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { EventFeed } from './event-feed.ts'
 import { followEvents, type QueueEvent } from './events.ts'
+import { whyJobWaits, whyTenantWaits } from './explain/explain.ts'
+import type { Explanation } from './explain/explanation.ts'
 import { checkFairness, type FairnessSettings, fairnessOf, type QueueView } from './fairness.ts'
 import { Grant } from './grant.ts'
 import { decodeJobs, type Job } from './job.ts'
@@ -104,6 +106,19 @@ export interface QueueInside {
 }
 
 export let insideOf: (queue: Queue) => QueueInside
+
+const nameRule = optional((value: unknown, path: string, report: (path: string, problem: string) => void) => {
+  const problem = problemOfName(value)
+  if (problem) report(path, problem)
+  return value as string
+})
+
+const explainRules = {
+  tenant: nameRule,
+  action: nameRule,
+  // A generated id holds the names of a lane and a tenant.
+  job: optional(text({ maxLength: 1_024 })),
+}
 
 /** A named stream of work with its own limits and fairness. */
 export class Queue {
@@ -359,6 +374,20 @@ export class Queue {
   async cancel(id: string, options: JobOwner = {}): Promise<CancelReply> {
     await this.#ready()
     return cancelJob(this.#requests, addressOf(id, options.tenant ?? defaultTenant, options.action))
+  }
+
+  /** Why no further job of a tenant runs now: every gate on the way with its values at this moment, and which binds. */
+  explain(subject: { tenant: string; job?: never }): Promise<Explanation>
+  /** The same for one job; undefined: there is no such job. A given id needs its tenant, and its action if it has one. */
+  explain(subject: { job: string } & JobOwner): Promise<Explanation | undefined>
+  async explain(subject: { job?: string } & JobOwner): Promise<Explanation | undefined> {
+    const { job, tenant, action } = checkOptions('explain', subject, explainRules)
+    if (job === undefined && tenant === undefined) {
+      throw new InvalidOptionsError('explain', [{ path: 'tenant', problem: 'or job must be given' }])
+    }
+    await this.#ready()
+    if (job === undefined) return whyTenantWaits(this.#requests, toToken(tenant ?? defaultTenant))
+    return whyJobWaits(this.#requests, addressOf(job, tenant ?? defaultTenant, action), job)
   }
 
   /** Counts over the whole queue. */

@@ -32,6 +32,7 @@ const matrix: Readonly<Record<string, Entry>> = {
   followQueue: { roles: everyone, rival: 'own' },
   submitJob: { roles: workers },
   getJob: { roles: everyone, rival: 'hidden' },
+  explainJob: { roles: everyone, rival: 'hidden' },
   cancelJob: { roles: workers, rival: 'hidden' },
   submitAction: { roles: workers },
   listActions: { roles: everyone, rival: 'own' },
@@ -45,6 +46,7 @@ const matrix: Readonly<Record<string, Entry>> = {
   addJobs: { roles: workers, rival: 'hidden' },
   listTenants: { roles: everyone, rival: 'own' },
   getTenant: { roles: everyone, rival: 'hidden' },
+  explainTenant: { roles: everyone, rival: 'hidden' },
   changeTenant: { roles: staff },
   listLimits: { roles: everyone, rival: 'own' },
   changeLimits: { roles: staff },
@@ -71,7 +73,7 @@ async function fill({ mail }: HttpServer): Promise<string> {
 /** Asks as the document's example does; ends streams as soon as they have begun. */
 async function ask({ url, operation, letter }: World, headers: Record<string, string>) {
   const body = operation.id === 'submitAction' ? exampleOfAction : bodyOf(operation)
-  const isGivenId = operation.id === 'getJob' || operation.id === 'cancelJob'
+  const isGivenId = ['getJob', 'explainJob', 'cancelJob'].includes(operation.id)
   const isForTenant = isGivenId && headers.authorization !== bearer('rival').authorization
   const path = pathOf(operation, { letter: encodeURIComponent(letter) }) + (isForTenant ? '?tenant=acme' : '')
   const controller = new AbortController()

@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander'
-import type { TenantView } from '../../index.ts'
+import type { Explanation, TenantView } from '../../index.ts'
 import { levels } from '../../store/names.ts'
 import { CliError } from '../cli-error.ts'
 import { newCommand, onCall } from '../command.ts'
+import { showExplanation } from '../explanation.ts'
 import { decimal, rate, wholeNumber } from '../option-values.ts'
 import { type Output, table } from '../output.ts'
 import { type QueueServerOptions, queuePath, useApi, withQueue } from '../server-options.ts'
@@ -12,7 +13,7 @@ export function tenantsCommand(): Command {
     summary: 'look at the tenants of a queue, pause and weigh them',
     examples: ['sluice tenants ls --queue promotions', 'sluice tenants set acme --weight 3'],
   })
-  for (const command of [list(), get(), pause(), resume(), set()]) group.addCommand(command)
+  for (const command of [list(), get(), explain(), pause(), resume(), set()]) group.addCommand(command)
   return group
 }
 
@@ -55,6 +56,18 @@ function get(): Command {
   return onCall<QueueServerOptions>(withQueue(command), async ({ output, options, args }) => {
     const path = queuePath(options.queue, 'tenants', args[0] as string)
     show(output, await useApi(options, (api) => api.get<TenantView>(path)))
+    return 'ok'
+  })
+}
+
+function explain(): Command {
+  const command = newCommand('explain <tenant>', {
+    summary: 'why no further job of it runs now: every gate in order, and which binds',
+    examples: ['sluice tenants explain acme --queue promotions'],
+  })
+  return onCall<QueueServerOptions>(withQueue(command), async ({ output, options, args }) => {
+    const path = queuePath(options.queue, 'tenants', args[0] as string, 'explain')
+    showExplanation(output, await useApi(options, (api) => api.get<Explanation>(path)))
     return 'ok'
   })
 }

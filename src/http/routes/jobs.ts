@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { parseJobKey } from '../../store/names.ts'
 import { type App, type Context, mayTouch, queueOf, submittingTenant, tenantOf } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
+import { explanationView, viewExplanation } from '../explanation-view.ts'
 import { actionName, instant, jobError, jobId, jobIdParam, jobType, level, queueParam, tenantName } from '../fields.ts'
 import { notFound } from '../problem.ts'
 import { readers, submitters } from '../roles.ts'
@@ -109,6 +110,27 @@ export function addJobRoutes(app: App, context: Context): void {
       const view = await queue.job(request.params.job, definedOnly({ tenant, action: request.query.action }))
       if (!view || !mayTouch(request, view.tenant)) throw notFound('such job; a given id is known within its tenant')
       return view
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/v1/queues/:queue/jobs/:job/explain',
+    config: { access: readers },
+    schema: {
+      operationId: 'explainJob',
+      tags: ['jobs'],
+      summary: 'Says why a job does not run now: every gate in order, with its values at this moment.',
+      params,
+      querystring: query,
+      response: { 200: explanationView },
+    },
+    handler: async (request) => {
+      const queue = queueOf(context, request, request.params.queue)
+      const tenant = tenantOf(request, request.query.tenant)
+      const { job } = request.params
+      const found = await queue.explain({ job, ...definedOnly({ tenant, action: request.query.action }) })
+      if (!found || !mayTouch(request, found.tenant)) throw notFound('such job; a given id is known within its tenant')
+      return viewExplanation(found)
     },
   })
   app.route({

@@ -8,6 +8,7 @@ import { fromToken } from '../../store/names.ts'
 import { isTenantCursor, readTenantPage } from '../../store/tenant-tokens.ts'
 import { type App, type Context, callerOf, queueOf, tenantOf } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
+import { explanationView, viewExplanation } from '../explanation-view.ts'
 import {
   cursorParam,
   instant,
@@ -154,6 +155,23 @@ export function addTenantRoutes(app: App, context: Context): void {
     handler: (request) => {
       const queue = queueOf(context, request, request.params.queue)
       return viewOf(queue, tenantOf(request, request.params.tenant) ?? '')
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/v1/queues/:queue/tenants/:tenant/explain',
+    config: { access: readers },
+    schema: {
+      operationId: 'explainTenant',
+      tags: ['tenants'],
+      summary: 'Says why no further job of a tenant runs now: every gate in order, with its values at this moment.',
+      params,
+      querystring: z.strictObject({}),
+      response: { 200: explanationView },
+    },
+    handler: async (request) => {
+      const queue = queueOf(context, request, request.params.queue)
+      return viewExplanation(await queue.explain({ tenant: tenantOf(request, request.params.tenant) ?? '' }))
     },
   })
   app.route({

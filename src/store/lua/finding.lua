@@ -33,7 +33,7 @@ local function in_list(q, level, lane, sequence, tenant, job, action)
   if at < 0 then
     return nil, job
   end
-  return redis.call("LINDEX", key, at)
+  return redis.call("LINDEX", key, at), nil, at
 end
 
 local function claimed(q, job)
@@ -41,7 +41,7 @@ local function claimed(q, job)
     local fence, client = string.match(member, "^(%d+):(.*)$")
     local value = redis.call("HGET", q.keys.prefix .. "claim:" .. fence, job)
     if value then
-      return record.of_claimed(value), client
+      return record.of_claimed(value), client, fence
     end
   end
 end
@@ -89,12 +89,12 @@ function finding.find(q, job, is_known)
     return found
   end
   local was_numbered
-  found.text, was_numbered = in_list(q, level, lane, sequence, tenant, job, action)
+  found.text, was_numbered, found.at = in_list(q, level, lane, sequence, tenant, job, action)
   if found.text then
     found.state = mark and "canceled" or "waiting"
     return found
   end
-  found.text, found.client = claimed(q, job)
+  found.text, found.client, found.fence = claimed(q, job)
   if found.text then
     found.state = "running"
     return found

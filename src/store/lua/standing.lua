@@ -38,10 +38,11 @@ local function book(q, tenant, level, at)
   at.virtual, at.changed = virtual, true
 end
 
--- One that still has work keeps its score and its place in the turn; one that has none forgets both.
+-- One that still has work keeps its score and its place in the turn; one that has none forgets both. Out of line, its
+-- `since` says since when.
 local function leave(q, tenant, level, at, has_work)
   if at.present then
-    at.present = false
+    at.present, at.since = false, q.now
     q[WEIGHTS[level]] = math.max(0, q[WEIGHTS[level]] - thousandths(tenant.weight))
     book(q, tenant, level, at)
   end

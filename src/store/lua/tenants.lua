@@ -52,7 +52,8 @@ end
 -- A tenant on one level. Of its lines there: how many lanes take turns, the next number of the default lane, and the
 -- lane whose turn it is. Of its standing there: cost used of the turn under way (thousandths), jobs received, what it
 -- was entitled to (millionths of a job) until it last entered the line, the virtual time of that, its longest wait,
--- since when it has been able to run (its last turn, or when it entered the line), and its score, 0 without work.
+-- since when it has been able to run (its last turn, or when it entered the line) or out of line, and its score, 0
+-- without work.
 -- What is not set yet is false: present, was_present, changed, score_changed, is_in_line. There is room for six of
 -- these, and for four in a tenant: a table that outgrows its 16 places is made anew.
 local function open_level(packed)

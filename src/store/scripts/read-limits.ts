@@ -18,7 +18,8 @@ export interface LimitRow {
   readonly fullInUs: number
 }
 
-type Row = [LimitScope, string, LimitRow['kind'], ...number[]]
+/** As scripts answer it. */
+export type EncodedRow = [LimitScope, string, LimitRow['kind'], ...number[]]
 
 /** @param tenant - Its token, or '' for the queue's own limits only. */
 export async function readLimits(
@@ -27,11 +28,11 @@ export async function readLimits(
   nowUs = '',
 ): Promise<{ activeTenants: number; rows: LimitRow[] }> {
   const reply = await requests.run('read-limits', script, () => ({ nowGiven: nowUs, name: tenant }))
-  const [, activeTenants, rows] = reply as ['limits', number, Row[]]
+  const [, activeTenants, rows] = reply as ['limits', number, EncodedRow[]]
   return { activeTenants, rows: rows.map(decodeRow) }
 }
 
-function decodeRow([scope, name, kind, ...numbers]: Row): LimitRow {
+export function decodeRow([scope, name, kind, ...numbers]: EncodedRow): LimitRow {
   const [limit = 0, windowUs = 0, burst = 0, jitterUs = 0, available = 0, used = 0, opensInUs = 0, fullInUs = 0] =
     numbers
   return { scope, name, kind, limit, windowUs, burst, jitterUs, available, used, opensInUs, fullInUs }

@@ -47,6 +47,7 @@ function enter(queue: QueueState, tenant: Tenant, stand: Stand, level: Level): v
 
 function leave(queue: QueueState, tenant: Tenant, stand: Stand, level: Level): void {
   stand.present = false
+  stand.since = queue.now
   queue.weights[level] = Math.max(0, queue.weights[level] - tenant.share)
   bookEntitlement(queue, tenant, stand, level)
 }

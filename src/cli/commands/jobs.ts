@@ -1,0 +1,73 @@
+import type { Command } from 'commander'
+import type { CancelReply, Explanation, JobView } from '../../index.ts'
+import { newCommand, onCall } from '../command.ts'
+import { showExplanation } from '../explanation.ts'
+import { table } from '../output.ts'
+import { type QueueServerOptions, queuePath, useApi, withQueue } from '../server-options.ts'
+
+export function jobsCommand(): Command {
+  const group = newCommand('jobs', {
+    summary: 'look at one job, ask why it waits, cancel it',
+    examples: ['sluice jobs explain order-17 --tenant acme', 'sluice jobs get normal:default:17:acme'],
+  })
+  for (const command of [get(), explain(), cancel()]) group.addCommand(command)
+  return group
+}
+
+interface JobOptions extends QueueServerOptions {
+  readonly tenant?: string
+  readonly action?: string
+}
+
+function withOwner(command: Command): Command {
+  return withQueue(command)
+    .option('-t, --tenant <name>', 'the tenant a given id belongs to; a generated id needs none')
+    .option('--action <name>', 'the action a given id was submitted with')
+}
+
+function get(): Command {
+  const command = newCommand('get <id>', {
+    summary: 'what is known of a job',
+    examples: ['sluice jobs get order-17 --tenant acme --queue promotions'],
+  })
+  return onCall<JobOptions>(withOwner(command), async ({ output, options, args }) => {
+    const { queue, tenant, action } = options
+    const path = queuePath(queue, 'jobs', args[0] as string)
+    const job = await useApi(options, (api) => api.get<JobView>(path, { tenant, action }))
+    output.data(job, () => table(['job', 'tenant', 'type', 'state', 'reason', 'attempts'], [rowOf(job)]))
+    return 'ok'
+  })
+}
+
+function rowOf({ id, tenant, type, state, reason, attempts }: JobView) {
+  return [id, tenant, type, state, reason, attempts]
+}
+
+function explain(): Command {
+  const command = newCommand('explain <id>', {
+    summary: 'why a job does not run now: every gate in order, and which binds',
+    examples: ['sluice jobs explain order-17 --tenant acme --queue promotions'],
+  })
+  return onCall<JobOptions>(withOwner(command), async ({ output, options, args }) => {
+    const { queue, tenant, action } = options
+    const path = queuePath(queue, 'jobs', args[0] as string, 'explain')
+    showExplanation(output, await useApi(options, (api) => api.get<Explanation>(path, { tenant, action })))
+    return 'ok'
+  })
+}
+
+function cancel(): Command {
+  const command = newCommand('cancel <id>', {
+    summary: 'a job that waits is gone at once, one that runs is told',
+    examples: ['sluice jobs cancel order-17 --tenant acme --queue promotions'],
+  })
+  return onCall<JobOptions>(withOwner(command), async ({ output, options, args }) => {
+    const { queue, tenant, action } = options
+    const path = queuePath(queue, 'jobs', args[0] as string, 'cancel')
+    const { state } = await useApi(options, (api) =>
+      api.post<{ state: CancelReply }>(path, undefined, { tenant, action }),
+    )
+    output.data({ id: args[0], state }, () => `${args[0]}: ${state}`)
+    return 'ok'
+  })
+}

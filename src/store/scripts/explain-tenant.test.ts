@@ -1,0 +1,82 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { ScriptStore } from '../../testing/script-store.ts'
+import { explainTenant } from './explain-tenant.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+function explain(tenant: string) {
+  return explainTenant(store.requests(), tenant, store.nowUs)
+}
+
+it('says what every gate sees, and changes nothing', async () => {
+  await store.submit('a', 4)
+  await store.claim(1, {}, 'worker')
+  store.now += 61_000_000
+
+  const { reply, changes } = await store.changesOf(() => explain('a'))
+
+  expect(reply).toEqual({
+    facts: {
+      now: 1_061_000,
+      queue: { levels_paused: {}, last_claim: 1_000_000, max_wait: 60_000 },
+      workers: { idle: 0, busy: 1, running: 1 },
+      tenant: {
+        waiting: 3,
+        delayed: 0,
+        running: 1,
+        weight: 1,
+        base: 0,
+        stands: [
+          {
+            level: 'normal',
+            lanes: 1,
+            lane: 'default',
+            score: 1_000_000,
+            since: 1_000_000,
+            in_line: true,
+            rank: 0,
+            ready: 1,
+            overdue: true,
+          },
+        ],
+      },
+    },
+    limits: [],
+  })
+  expect(changes).toEqual({})
+})
+
+it('says since when a limit has parked a tenant, however long it was in line before', async () => {
+  await store.begin({ limits: { tenant: { kind: 'concurrency', max: 1 } } })
+  await store.submit('a', 1)
+  await store.claim(1)
+  await store.submit('a', 1)
+  store.now += 5_000_000
+  await store.claim(1)
+  store.now += 2_000_000
+
+  const { facts, limits } = await explain('a')
+
+  expect(facts.tenant.parked).toEqual({ limit: 'tenant', since: 1_005_000, is_lifted: false })
+  expect(limits).toMatchObject([{ scope: 'tenant', kind: 'concurrency', available: 0 }])
+})
+
+it('knows a tenant that never was as one with nothing', async () => {
+  const { facts } = await store.outOfMemory(() => explain('nobody'))
+
+  expect(facts.tenant).toMatchObject({ waiting: 0, delayed: 0, running: 0, stands: {} })
+})
+
+it('changes nothing in a store that does not know the queue', async () => {
+  await store.empty()
+
+  await expect(explain('a')).rejects.toThrow('unregistered')
+  expect(await store.dump()).toEqual({})
+})
