@@ -11,6 +11,7 @@ export const errorCodes = {
   SLUICE_QUEUE_FULL: 'The queue or the tenant has as many waiting jobs as it may have.',
   SLUICE_STORE_UNAVAILABLE: 'Redis did not answer.',
   SLUICE_STORE_OUT_OF_MEMORY: 'Redis has reached its maxmemory and refuses to store more.',
+  SLUICE_TOO_FEW_REPLICAS: 'A write is stored, but not on as many replicas as durability asks for.',
   SLUICE_UNSUPPORTED_REDIS: 'This Redis would lose work: too old, or it evicts keys.',
   SLUICE_EMBEDDED_REDIS_MISSING: 'redis: "embedded" needs a redis-server binary, and there is none that runs.',
   SLUICE_OUTCOME_UNKNOWN: 'A call was repeated for so long that its request id may be forgotten.',
@@ -138,6 +139,24 @@ export class StoreOutOfMemoryError extends SluiceError {
       'Redis has reached its maxmemory and stores nothing new. Raise maxmemory or let the queues drain, then try again.',
       data,
     )
+  }
+}
+
+export class TooFewReplicasError extends SluiceError {
+  readonly code = 'SLUICE_TOO_FEW_REPLICAS'
+  /** How many must have it. */
+  readonly wanted: number
+  /** How many had it in time. */
+  readonly answered: number
+  readonly timeoutMs: number
+
+  constructor(data: { wanted: number; answered: number; timeoutMs: number }) {
+    super(
+      `Stored, but ${data.answered} of the ${data.wanted} replicas that durability asks for had it within ${data.timeoutMs} ms: it is lost if Redis fails now. Repeat the call, with the ids that the jobs had; what is stored already is not stored again.`,
+    )
+    this.wanted = data.wanted
+    this.answered = data.answered
+    this.timeoutMs = data.timeoutMs
   }
 }
 

@@ -38,7 +38,7 @@ export type { BucketDefinition, ConcurrencyDefinition, LimitDefinition } from '.
 export { Sluice, type SluiceOptions } from './sluice.ts'
 export type { Level } from './store/names.ts'
 export type { JobErrorRecord } from './store/record.ts'
-export type { RedisAddress, RedisOptions } from './store/redis.ts'
+export type { RedisAddress, RedisCluster, RedisNode, RedisOptions, RedisSentinels } from './store/redis.ts'
 export type { CancelReply } from './store/scripts/cancel-job.ts'
 export type { ActionState } from './store/scripts/open-action.ts'
 export type { ActionCounts } from './store/scripts/read-actions.ts'

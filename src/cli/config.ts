@@ -13,6 +13,7 @@ const asGiven: Rule<unknown> = (value) => value
 const configRules: Record<keyof SluiceConfig, Rule<unknown>> = {
   // Those of the library and the server are checked by them, where they are used.
   redis: asGiven,
+  durability: asGiven,
   commandTimeoutMs: asGiven,
   allowEviction: asGiven,
   connectionName: asGiven,

@@ -29,6 +29,7 @@ const exitOfErrorCode: Readonly<Record<SluiceErrorCode, ExitName>> = {
   SLUICE_QUEUE_FULL: 'conflict',
   SLUICE_STORE_UNAVAILABLE: 'unreachable',
   SLUICE_STORE_OUT_OF_MEMORY: 'unreachable',
+  SLUICE_TOO_FEW_REPLICAS: 'unreachable',
   SLUICE_UNSUPPORTED_REDIS: 'unreachable',
   SLUICE_EMBEDDED_REDIS_MISSING: 'unreachable',
   SLUICE_OUTCOME_UNKNOWN: 'unreachable',

@@ -26,7 +26,7 @@ export class EventFeed {
   #failure: { readonly error: unknown } | undefined
 
   constructor(redis: Redis, keys: QueueKeys) {
-    this.#redis = redis
+    this.#redis = redis.at(keys.events)
     this.#keys = keys
   }
 

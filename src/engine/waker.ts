@@ -13,10 +13,38 @@ export interface Sleeper {
 }
 
 /**
- * The one long blocking read of a process: waits on the wake lists of all its queues, on a connection of its own.
- * Runs from the first sleeper to `close`. A change of the list of sleepers ends the read under way by a wake-up.
+ * Wakes the sleepers of a process, by one long blocking read for all of them. In a Cluster a read can wait on lists of
+ * one slot only: there each slot with sleepers has its own.
  */
 export class Waker {
+  readonly #redis: Redis
+  readonly #readers = new Map<Redis, WakeReader>()
+
+  constructor(redis: Redis) {
+    this.#redis = redis
+  }
+
+  add(sleeper: Sleeper): void {
+    const server = this.#redis.at(sleeper.wakeKey)
+    const reader = this.#readers.get(server) ?? new WakeReader(server)
+    this.#readers.set(server, reader)
+    reader.add(sleeper)
+  }
+
+  remove(sleeper: Sleeper): void {
+    this.#readers.get(this.#redis.at(sleeper.wakeKey))?.remove(sleeper)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#readers.values()].map((reader) => reader.close()))
+  }
+}
+
+/**
+ * A blocking read on the wake lists of its sleepers, on a connection of its own. Runs from the first sleeper to `close`.
+ * A change of the list of sleepers ends the read under way by a wake-up.
+ */
+class WakeReader {
   readonly #redis: Redis
   readonly #sleepers = new Map<string, Sleeper>()
   /** The lists of the read under way: also of sleepers that have left meanwhile. Empty between two reads. */
@@ -76,6 +104,7 @@ export class Waker {
       }
     }
   }
+
   /** The list that was woken, and with what; null when the time is over. */
   async #wait(blocking: Redis): Promise<[string, string] | null> {
     this.#waitsOn = [...this.#sleepers.keys()]

@@ -11,6 +11,7 @@ export const kindsOfCodes: Readonly<Record<string, ProblemKind>> = {
   SLUICE_LEASE_LOST: 'conflict',
   SLUICE_STORE_UNAVAILABLE: 'unavailable',
   SLUICE_STORE_OUT_OF_MEMORY: 'unavailable',
+  SLUICE_TOO_FEW_REPLICAS: 'unavailable',
   SLUICE_UNSUPPORTED_REDIS: 'unavailable',
   SLUICE_EMBEDDED_REDIS_MISSING: 'unavailable',
   SLUICE_CLOSED: 'unavailable',

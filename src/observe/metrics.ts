@@ -186,7 +186,7 @@ export class Metrics {
   /** Reads all queues anew, and answers the text of an exposition. */
   async expose(server: ServerFigures): Promise<string> {
     const [memory, ...readings] = await Promise.all([
-      this.#store.redis.call('INFO', 'memory').then(String),
+      this.#store.redis.callEach('INFO', 'memory').then(fullest),
       ...[...this.#queues.values()].map((queue) => this.#read(queue)),
     ])
     // In one go, without a pause: another scrape that is under way sees all of it or none.
@@ -196,8 +196,8 @@ export class Metrics {
     this.#nextDue.reset()
     this.#limits.reset()
     for (const reading of readings) this.#write(reading)
-    this.#redisUsed.set(figureIn(memory, 'used_memory'))
-    this.#redisLimit.set(figureIn(memory, 'maxmemory'))
+    this.#redisUsed.set(memory.used)
+    this.#redisLimit.set(memory.limit)
     this.#connections.set(server.connections)
     this.#streams.set(server.openStreams)
     this.#writeLoopLag()
@@ -273,6 +273,16 @@ export class Metrics {
 }
 
 /** `used_memory:1048576` of Redis' INFO. */
+/** Of the nodes of a Cluster the one with the largest part of its memory in use: it is the first to refuse. */
+function fullest(infos: readonly unknown[]): { used: number; limit: number } {
+  const nodes = infos.map((info) => ({
+    used: figureIn(String(info), 'used_memory'),
+    limit: figureIn(String(info), 'maxmemory'),
+  }))
+  const share = ({ used, limit }: { used: number; limit: number }) => (limit > 0 ? used / limit : used / 1e18)
+  return nodes.reduce((a, b) => (share(b) > share(a) ? b : a))
+}
+
 function figureIn(info: string, name: string): number {
   return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
 }

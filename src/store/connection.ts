@@ -33,6 +33,8 @@ interface Call {
 
 // How long a socket may take to say goodbye before it is cut.
 const DISCONNECT_TIMEOUT_MS = 200
+// What was sent to a server that is left for another one may still be answered for this long.
+const LAST_REPLIES_MS = 500
 
 /**
  * One connection, from its opening to its end: it is never restored, another one takes its place. It is lost as soon
@@ -47,13 +49,20 @@ export class Connection {
   #last: Call | undefined
   #deadlineTimer: NodeJS.Timeout | undefined
   #isCorked = false
+  #isRetired = false
   #isLost = false
-  /** Called once, when the connection is lost or closed. */
+  /** Called once, when nothing can be sent any more: the connection is retired, lost or closed. */
   onLost: ((reason: Error) => void) | undefined
+  /** Resolves when every command has been settled and the socket is let go. */
+  readonly ended: Promise<void>
+  #end: () => void = () => {}
 
   private constructor(client: Client, commandTimeoutMs: number) {
     this.#client = client
     this.#commandTimeoutMs = commandTimeoutMs
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve
+    })
   }
 
   /** Rejects with a StoreUnavailableError when there is no connection within commandTimeoutMs. */
@@ -103,7 +112,7 @@ export class Connection {
 
   /** Whether a command can be written now. */
   get isOpen(): boolean {
-    return !this.#isLost && this.#client.status === 'ready' && this.#client.stream.writable
+    return !this.#isLost && !this.#isRetired && this.#client.status === 'ready' && this.#client.stream.writable
   }
 
   /**
@@ -143,6 +152,16 @@ export class Connection {
     })
   }
 
+  /** Sends nothing more, and ends when what was sent has been answered, or could have been. */
+  retire(reason: Error): void {
+    if (this.#isLost || this.#isRetired) return
+    this.#isRetired = true
+    const timer = setTimeout(() => this.#lose(reason), LAST_REPLIES_MS)
+    timer.unref()
+    this.#tellLost(reason)
+    this.#endWhenRetired()
+  }
+
   /** Ends the connection; commands that wait for a reply are rejected with an unknown outcome. */
   async close(): Promise<void> {
     const { stream } = this.#client
@@ -167,7 +186,13 @@ export class Connection {
       this.#first.next = undefined
       this.#first = next
     }
-    if (this.#first === undefined) this.#last = undefined
+    if (this.#first !== undefined) return
+    this.#last = undefined
+    this.#endWhenRetired()
+  }
+
+  #endWhenRetired(): void {
+    if (this.#isRetired && this.#first === undefined) this.#lose(new Error('it was retired'), { politely: true })
   }
 
   /** One timer for all: it sleeps until the deadline of the oldest call it saw, then looks at the oldest of that moment. */
@@ -214,9 +239,9 @@ export class Connection {
     delete (error as { command?: unknown }).command
     const word = error.message.split(' ', 1)[0] ?? ''
     if (word === 'OOM') return new StoreOutOfMemoryError({ cause: error })
-    const policy = REFUSALS.get(word)
+    const policy = REFUSALS.get(word) ?? (NOT_HERE.test(error.message) ? 'stay' : undefined)
     if (policy === undefined) return error
-    if (policy === 'reconnect') queueMicrotask(() => this.#lose(error))
+    if (policy === 'reconnect') queueMicrotask(() => this.retire(error))
     return new StoreUnavailableError({ reason: error.message, outcome: 'not-sent', cause: error })
   }
 
@@ -233,13 +258,21 @@ export class Connection {
     }
     this.#first = undefined
     this.#last = undefined
-    this.onLost?.(reason)
+    this.#end()
+    this.#tellLost(reason)
+  }
+
+  #tellLost(reason: Error): void {
+    const { onLost } = this
+    this.onLost = undefined
+    onLost?.(reason)
   }
 }
 
 /**
  * Errors by which a server says that it cannot serve now; none of them has run the command. `reconnect`: another
- * server may be behind the address by now, or this one may have to be asked again who it is.
+ * server may be behind the address by now, or this one may have to be asked again who it is. While a slot migrates
+ * (ASK, TRYAGAIN) its scripts can run nowhere, because their keys are in two places.
  */
 const REFUSALS = new Map<string, 'reconnect' | 'stay'>([
   ['LOADING', 'reconnect'],
@@ -250,9 +283,17 @@ const REFUSALS = new Map<string, 'reconnect' | 'stay'>([
   ['BUSY', 'stay'],
   ['MISCONF', 'stay'],
   ['NOREPLICAS', 'stay'],
+  ['MOVED', 'reconnect'],
   ['CLUSTERDOWN', 'stay'],
+  ['ASK', 'stay'],
   ['TRYAGAIN', 'stay'],
 ])
+
+/**
+ * What a script is told that meets a key of a slot that is migrating, or a Cluster that is down. Scripts read every key
+ * before they write the first, so it has changed nothing.
+ */
+const NOT_HERE = /Script attempted to (access a non local key|execute a (write )?command while the cluster is down)/
 
 /** `connect ECONNREFUSED 127.0.0.1:1` also for the error Node makes of several addresses, which has no message. */
 function describe(error: Error): string {

@@ -1,7 +1,8 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { checkOptions } from '../assert.ts'
 import { type StartRedisOptions, startRedis, type TestRedis } from '../testing/redis-server.ts'
-import { openRedis, type Redis, type RedisOptions } from './redis.ts'
+import { openRedis, type Redis, type RedisOptions, redisRules } from './redis.ts'
 
 const open: (() => Promise<unknown>)[] = []
 
@@ -79,15 +80,69 @@ describe('an address', () => {
 
   it.each([
     [undefined, 'redis is required'],
-    ['localhost:6379', 'redis must begin with redis://, rediss:// or unix://'],
+    ['localhost:6379', 'redis must begin with redis://, rediss://, redis-sentinel://, redis-cluster:// or unix://'],
     ['::secret::', 'redis must be a URL'],
     ['redis://host/abc', 'redis must name its database by number'],
     [{ host: 'a', prot: 1 }, 'redis.prot is not an option; did you mean "port"?'],
     [{ port: 70_000 }, 'redis.port must be a whole number from 1 to 65535'],
     [12, 'must be an object'],
+    [{ sentinels: [] }, 'redis.sentinels must be a list of at least one node'],
+    [{ sentinels: 'a:1', name: 'm' }, "must be a list of at least one node, such as ['host:26379']"],
+    [{ sentinels: ['a:1'] }, 'redis.name is required'],
+    [{ sentinels: ['a:b:c'], name: 'm' }, 'redis.sentinels.0 must be a host and a port'],
+    [{ sentinels: ['a:99999'], name: 'm' }, 'redis.sentinels.0 must be a host and a port'],
+    [
+      { sentinels: [{ host: 'a', prot: 1 }], name: 'm' },
+      'redis.sentinels.0.prot is not an option; did you mean "port"?',
+    ],
+    [{ sentinels: ['a:1'], name: 'm', cluster: ['a:1'] }, 'redis.cluster is not an option'],
+    [{ cluster: [] }, 'redis.cluster must be a list of at least one node'],
+    [{ cluster: ['a:1'], db: 3 }, 'redis.db cannot be chosen: a Cluster has one database, 0'],
+    [{ cluster: ['a:1'], pasword: 'x' }, 'redis.pasword is not an option; did you mean "password"?'],
+    ['redis-sentinel://a:1,b:2', 'redis must name the master after the sentinels'],
+    ['redis-cluster://a:1,b:x', 'redis must list hosts and ports'],
+    ['redis-cluster://a:1/2', 'redis must name no database'],
   ])('%j is refused', (redis, message) => {
     expect(() => openRedis({ redis: redis as string })).toThrow(message)
   })
+
+  it.each([
+    [
+      'rediss-sentinel://me:p%40ss@a:1,b,[::1]:3/my%20master/2',
+      {
+        sentinels: [
+          { host: 'a', port: 1 },
+          { host: 'b', port: 26_379 },
+          { host: '::1', port: 3 },
+        ],
+        name: 'my master',
+        username: 'me',
+        password: 'p@ss',
+        db: 2,
+        tls: true,
+        sentinelTls: true,
+      },
+    ],
+    [
+      'redis-cluster://:secret@a,b:7000',
+      {
+        cluster: [
+          { host: 'a', port: 6379 },
+          { host: 'b', port: 7000 },
+        ],
+        password: 'secret',
+      },
+    ],
+  ])('%s names several servers', (url, target) => {
+    expect(checkOptions('redis', { redis: url }, redisRules).redis).toEqual(target)
+  })
+
+  it.each([{ replicas: 0 }, { replicas: 1.5 }, { timeoutMs: 0 }, { replica: 1 }])(
+    'durability %j is refused',
+    (durability) => {
+      expect(() => openRedis({ redis: 'redis://127.0.0.1:1', durability })).toThrow('durability.')
+    },
+  )
 })
 
 describe('a call', () => {

@@ -27,6 +27,14 @@ class FakeRedis {
     return Promise.resolve()
   }
 
+  at(): this {
+    return this
+  }
+
+  confirm(): Promise<boolean> {
+    return Promise.resolve(true)
+  }
+
   callWith(_command: string, args: readonly unknown[]): Promise<unknown> {
     const number = args[3] as number
     this.numbers.push(number)

@@ -10,6 +10,22 @@ const REMEMBERED = 16
 const REPEATED_FOR_MS = 45_000
 
 /**
+ * Calls that do not wait for replicas when `durability` is on. They are a worker's own: if one is lost in a failover the
+ * lease runs out, and what it was about is done again. Waiting would cost every job a round trip more.
+ */
+const UNCONFIRMED = new Set([
+  'finish-and-claim',
+  'renew-leases',
+  'admit-job',
+  'take-duty',
+  'settle-duty',
+  'watch-action',
+  'free-trash',
+  'take-schedules',
+  'tick-schedules',
+])
+
+/**
  * One client's calls of mutating scripts. Each has a number of its own and is repeated under it when the reply was
  * lost, so that nothing happens twice. A store that does not know the queue gets it registered, and the call again.
  */
@@ -29,7 +45,7 @@ export class Requests {
     register: (isAgain: boolean) => Promise<void>
   }) {
     this.client = options.client
-    this.#redis = options.redis
+    this.#redis = options.redis.at(options.keys.queue)
     this.#keys = options.keys
     this.#register = options.register
   }
@@ -72,7 +88,10 @@ export class Requests {
         await this.#redis.ready()
         // Every key a script can declare is among the queue's; the script picks its own by name.
         const keys = this.#keys as unknown as K
-        return (await runScript(this.#redis, script, keys, args(number, this.#redis.serverId))) as readonly unknown[]
+        const { serverId } = this.#redis
+        const reply = await runScript(this.#redis, script, keys, args(number, serverId))
+        if (waitsForReplicas(script)) await this.#confirm(serverId)
+        return reply as readonly unknown[]
       } catch (error) {
         mayHaveRun ||= error instanceof StoreUnavailableError && error.outcome === 'unknown'
         throw error
@@ -87,6 +106,13 @@ export class Requests {
     } finally {
       this.#settle(number)
     }
+  }
+
+  /** After a failover in between, the call is repeated: the new server knows its number, or has to do it again. */
+  async #confirm(serverId: string): Promise<void> {
+    if (await this.#redis.confirm(this.#keys.client, serverId)) return
+    const reason = 'another server took over before the replicas were known to have it'
+    throw new StoreUnavailableError({ reason, outcome: 'unknown' })
   }
 
   async #nextNumber(): Promise<number> {
@@ -110,4 +136,8 @@ export class Requests {
     this.#waiting = []
     for (const wake of waiting) wake()
   }
+}
+
+function waitsForReplicas({ name }: { readonly name: string }): boolean {
+  return !UNCONFIRMED.has(name) && !name.startsWith('read-')
 }

@@ -1,18 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
+import { freePort, ServerProcess } from './server-process.ts'
+
+export { freePort } from './server-process.ts'
 
 export interface StartRedisOptions {
   /**
-   * One node that owns all slots of a cluster: it serves everything, and refuses a `#!lua` script that touches
-   * keys of two slots.
+   * True: one node that owns all slots of a cluster: it serves everything, and refuses a `#!lua` script that touches
+   * keys of two slots. `'node'`: a node that owns none yet, for a cluster that somebody else puts together.
    * @default false
    */
-  cluster?: boolean
+  cluster?: boolean | 'node'
   /** Keeps data over `restart()`. How safe is a matter of `config: { appendfsync }`. @default false */
   appendonly?: boolean
   /** The TCP port on 127.0.0.1. @default a free one */
@@ -27,6 +25,9 @@ export interface TestRedis {
   readonly port: number
   /** The unix socket beside the TCP port. */
   readonly path: string
+  /** Where other nodes of a cluster reach it; 0 outside of one. */
+  readonly busPort: number
+  readonly isRunning: boolean
   /** Of the present process; changes with `restart()`. */
   readonly pid: number
   /** Sends a signal, and waits for the end of the process when the signal is SIGKILL or SIGTERM. @default SIGKILL */
@@ -39,25 +40,13 @@ export interface TestRedis {
   client(): Redis
 }
 
-// Below the ephemeral range, so that no outgoing connection of the machine takes a port between two starts.
-const FIRST_PORT = 20_000
-const LAST_PORT = 32_000
 const START_ATTEMPTS = 20
 const START_TIMEOUT_MS = 20_000
-/** Lines of the server's log that are kept for the message when it does not start. */
-const LOG_LINES = 100
-
-/**
- * Kills the server and removes its folder when the pipe to this process closes, however this process ended.
- * Lines on the pipe name the process to kill.
- */
-const WATCHDOG = 'trap "" INT TERM HUP; while read -r line; do pid=$line; done; kill -9 "$pid" 2>/dev/null; rm -rf "$1"'
+/** Logged once the data is loaded and the sockets listen. */
+const IS_READY = /ready to accept connections/i
 
 export async function startRedis(options: StartRedisOptions = {}): Promise<TestRedis> {
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-redis-'))
-  const watchdog = spawn('sh', ['-c', WATCHDOG, 'sh', folder], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
-  watchdog.unref()
-  const server = new RedisServer(folder, watchdog, options)
+  const server = new RedisServer(await ServerProcess.make(), options)
   try {
     await server.startOnFreePort()
   } catch (error) {
@@ -68,18 +57,14 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<TestR
 }
 
 class RedisServer implements TestRedis {
-  readonly #folder: string
-  readonly #watchdog: ChildProcess
+  readonly #process: ServerProcess
   readonly #options: StartRedisOptions
   readonly #clients: Redis[] = []
   #port = 0
   #busPort = 0
-  #process: ChildProcess | undefined
-  #gone: Promise<void> = Promise.resolve()
 
-  constructor(folder: string, watchdog: ChildProcess, options: StartRedisOptions) {
-    this.#folder = folder
-    this.#watchdog = watchdog
+  constructor(process: ServerProcess, options: StartRedisOptions) {
+    this.#process = process
     this.#options = options
   }
 
@@ -91,14 +76,20 @@ class RedisServer implements TestRedis {
     return this.#port
   }
 
+  get busPort(): number {
+    return this.#busPort
+  }
+
   get path(): string {
-    return join(this.#folder, 'redis.sock')
+    return join(this.#process.folder, 'redis.sock')
   }
 
   get pid(): number {
-    const pid = this.#process?.pid
-    if (pid === undefined) throw new Error('redis-server is not running')
-    return pid
+    return this.#process.pid
+  }
+
+  get isRunning(): boolean {
+    return this.#process.isRunning
   }
 
   /** Two test files may choose the same free port at once: the one that loses tries another. */
@@ -114,25 +105,22 @@ class RedisServer implements TestRedis {
         if (!taken || this.#options.port !== undefined || attempt === START_ATTEMPTS) throw error
       }
     }
-    if (this.#options.cluster) await this.#ownAllSlots()
+    if (this.#options.cluster === true) await this.#ownAllSlots()
   }
 
   async restart(): Promise<void> {
-    if (this.#process !== undefined) await this.kill('SIGKILL')
+    if (this.isRunning) await this.kill('SIGKILL')
     await this.#start()
-    if (this.#options.cluster) await this.#waitForCluster()
+    if (this.#options.cluster === true) await this.#waitForCluster()
   }
 
-  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
-    process.kill(this.pid, signal)
-    if (signal === 'SIGKILL' || signal === 'SIGTERM') await this.#gone
+  kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    return this.#process.kill(signal)
   }
 
   async stop(): Promise<void> {
     for (const client of this.#clients.splice(0)) client.disconnect()
-    if (this.#process !== undefined) await this.kill('SIGKILL')
-    this.#watchdog.stdin?.end()
-    await rm(this.#folder, { recursive: true, force: true })
+    await this.#process.stop()
   }
 
   client(): Redis {
@@ -143,23 +131,13 @@ class RedisServer implements TestRedis {
     return client
   }
 
-  async #start(): Promise<void> {
-    const child = spawn('redis-server', this.#arguments(), { stdio: ['ignore', 'pipe', 'pipe'] })
-    this.#process = child
-    this.#gone = new Promise<void>((resolve) => {
-      // Closed means that the process has ended and that all it printed has been read.
-      child.once('close', () => {
-        if (this.#process === child) this.#process = undefined
-        resolve()
-      })
-    })
-    if (child.pid !== undefined) this.#watchdog.stdin?.write(`${child.pid}\n`)
-    await ready(child, this.#gone)
+  #start(): Promise<void> {
+    return this.#process.start(this.#arguments(), IS_READY)
   }
 
   #arguments(): string[] {
     const directives: Record<string, string | number> = {
-      dir: this.#folder,
+      dir: this.#process.folder,
       bind: '127.0.0.1',
       port: this.#port,
       unixsocket: this.path,
@@ -188,51 +166,4 @@ class RedisServer implements TestRedis {
     }
     client.disconnect()
   }
-}
-
-/** Waits for the line that redis-server logs once its data is loaded and its sockets listen. */
-async function ready(child: ChildProcess, gone: Promise<void>): Promise<void> {
-  const log: string[] = []
-  let timer: NodeJS.Timeout | undefined
-  const end = await Promise.race([
-    new Promise<'ready'>((resolve) => {
-      for (const input of [child.stdout, child.stderr]) {
-        if (input === null) continue
-        createInterface({ input }).on('line', (line) => {
-          log.push(line)
-          if (log.length > LOG_LINES) log.shift()
-          if (/ready to accept connections/i.test(line)) resolve('ready')
-        })
-      }
-    }),
-    new Promise<'did not become ready'>((resolve) => {
-      timer = setTimeout(() => resolve('did not become ready'), START_TIMEOUT_MS)
-    }),
-    new Promise<never>((_, reject) => {
-      child.once('error', (cause) => {
-        reject(new Error('redis-server cannot be started: is it installed (apt-get install redis-server)?', { cause }))
-      })
-    }),
-    gone.then(() => 'ended at once' as const),
-  ]).finally(() => clearTimeout(timer))
-  if (end === 'ready') return
-  child.kill('SIGKILL')
-  throw new Error(`redis-server ${end}:\n${log.join('\n')}`)
-}
-
-/** A TCP port of 127.0.0.1 that nothing listens on at the moment. */
-export async function freePort(): Promise<number> {
-  for (let attempt = 0; attempt < START_ATTEMPTS * 5; attempt++) {
-    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT))
-    if (await isFree(port)) return port
-  }
-  throw new Error(`no free port between ${FIRST_PORT} and ${LAST_PORT}`)
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const probe = createServer()
-  return new Promise((resolve) => {
-    probe.once('error', () => resolve(false))
-    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
-  })
 }

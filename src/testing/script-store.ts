@@ -98,7 +98,9 @@ export class ScriptStore {
       get serverId() {
         return store.serverId
       },
+      at: () => store.redis,
       ready: () => redis.ready(),
+      confirm: async () => true,
       callWith: (command: string, args: readonly (string | number)[]) => redis.callWith(command, args),
     } as unknown as Redis
   }

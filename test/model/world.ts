@@ -143,14 +143,17 @@ export class World {
   /** The store under the id of the server that the model knows: another id is a restart. */
   #storeOf(): Redis {
     const { redis, model } = this
-    return {
+    const store = {
       get serverId() {
         return model.server
       },
+      at: () => store,
+      confirm: async () => true,
       call: (command: string, ...args: RedisArgument[]) => redis.call(command, ...args),
       callWith: (command: string, args: readonly RedisArgument[]) => redis.callWith(command, args),
       ready: () => redis.ready(),
-    } as Redis
+    } as unknown as Redis
+    return store
   }
 
   async checkCounts(): Promise<void> {

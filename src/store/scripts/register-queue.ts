@@ -9,11 +9,12 @@ const REPEATED_FOR_MS = 45_000
 
 /** Safe to repeat, so it needs no request number. */
 export async function registerQueue(
-  redis: Redis,
+  store: Redis,
   keys: QueueKeys,
   declared: DeclaredSettings,
   options: { isAgain: boolean; nowUs?: string },
 ): Promise<void> {
+  const redis = store.at(keys.queue)
   await repeatWhileUnavailable(async () => {
     await redis.ready()
     await runScript(redis, script, keys, {

@@ -1,0 +1,179 @@
+import { Redis as Client } from 'ioredis'
+import { StoreUnavailableError } from '../errors.ts'
+import { newestAnswer } from './best-answer.ts'
+import { Connection, type RedisAddress } from './connection.ts'
+import { reconnectDelayMs } from './reconnect-delay.ts'
+import type { SentinelTarget } from './redis-target.ts'
+import { nameOf, type Place, type Whereabouts } from './whereabouts.ts'
+
+/** What one sentinel says. A later epoch has seen a later failover. */
+interface Answer {
+  readonly host: string
+  readonly port: number
+  readonly epoch: number
+}
+
+const SWITCH = '+switch-master'
+
+/**
+ * The sentinels of one master: who it is now, and the news when it is another one. All of them are asked and all are
+ * listened to: a sentinel often dies, or hangs, together with the master it stands beside.
+ */
+export class Sentinels {
+  readonly #target: SentinelTarget
+  readonly #commandTimeoutMs: number
+  readonly #connectionName: string
+  readonly #listeners = new Set<(address: RedisAddress) => void>()
+  #newest: Answer | undefined
+  #subscribers: Client[] | undefined
+  #isClosed = false
+
+  constructor(target: SentinelTarget, options: { commandTimeoutMs: number; connectionName: string }) {
+    this.#target = target
+    this.#commandTimeoutMs = options.commandTimeoutMs
+    this.#connectionName = options.connectionName
+  }
+
+  /** Of the master, for one connection. */
+  whereabouts(): Whereabouts {
+    const listeners = new Set<() => void>()
+    return {
+      find: async (signal) => this.#find(signal),
+      lost: () => {},
+      reached: () => {},
+      onMove: (listener) => {
+        this.#listeners.add(listener)
+        const off = () => {
+          this.#listeners.delete(listener)
+          listeners.delete(off)
+        }
+        listeners.add(off)
+        return off
+      },
+      close: () => {
+        for (const off of [...listeners]) off()
+      },
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const subscriber of this.#subscribers ?? []) subscriber.disconnect()
+  }
+
+  async #find(signal: AbortSignal): Promise<Place> {
+    this.#listen()
+    return { address: this.#addressOf(await this.#ask(signal)) }
+  }
+
+  /**
+   * Of all that answer, because right after a failover only the sentinel that led it knows the new master: the others
+   * still name one that takes writes and loses them.
+   */
+  async #ask(signal?: AbortSignal): Promise<Answer> {
+    const { sentinels } = this.#target
+    const answer = await newestAnswer(
+      sentinels.map((address) => this.#askOne({ ...address, ...this.#credentials() }, signal)),
+      { enough: sentinels.length, epochOf: ({ epoch }) => epoch },
+    )
+    if (!this.#newest || answer.epoch >= this.#newest.epoch) this.#newest = answer
+    return this.#newest
+  }
+
+  async #askOne(address: RedisAddress, signal?: AbortSignal): Promise<Answer> {
+    const connection = await Connection.open({
+      address,
+      connectionName: this.#connectionName,
+      commandTimeoutMs: this.#commandTimeoutMs,
+      ...(signal && { signal }),
+    })
+    try {
+      // The one that leads a failover names the new master here long before it shows it among its fields.
+      const [address, fields] = await Promise.all([
+        connection.send('SENTINEL', ['GET-MASTER-ADDR-BY-NAME', this.#target.name]),
+        connection.send('SENTINEL', ['MASTER', this.#target.name]),
+      ])
+      return this.#read(address as string[] | null, fields as string[])
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) throw error
+      throw unavailable(`the sentinel at ${nameOf(address)} says: ${(error as Error).message}`, error)
+    } finally {
+      void connection.close()
+    }
+  }
+
+  #read(address: readonly string[] | null, fields: readonly string[]): Answer {
+    const [host, port] = address ?? []
+    if (!host || !(Number(port) > 0)) throw unavailable(`the sentinels do not say where ${this.#target.name} is`)
+    const epoch = fields[fields.indexOf('config-epoch') + 1]
+    return { host, port: Number(port), epoch: Number(epoch) }
+  }
+
+  #addressOf({ host, port }: { host: string; port: number }): RedisAddress {
+    const { username, password, db, tls } = this.#target
+    return { host, port, username, password, db, tls }
+  }
+
+  #credentials(): Omit<RedisAddress, 'host' | 'port' | 'path' | 'db'> {
+    const { sentinelUsername: username, sentinelPassword: password, sentinelTls: tls } = this.#target
+    return { username, password, tls }
+  }
+
+  /** From the first question on, for as long as this is open. */
+  #listen(): void {
+    if (this.#isClosed) return
+    this.#subscribers ??= this.#target.sentinels.map((address) => this.#subscribe(address))
+  }
+
+  /** ioredis reconnects by itself here: nothing is ever asked on this connection that could run twice. */
+  #subscribe(address: RedisAddress): Client {
+    const { tls, username, password } = this.#credentials()
+    const { host = 'localhost', port = 26_379 } = address
+    const subscriber = new Client({
+      host,
+      port,
+      ...(username !== undefined && { username }),
+      ...(password !== undefined && { password }),
+      ...(tls ? { tls: tls === true ? {} : tls } : {}),
+      connectionName: this.#connectionName,
+      protocol: 2,
+      disableClientInfo: true,
+      enableReadyCheck: false,
+      enableOfflineQueue: false,
+      autoResubscribe: false,
+      maxRetriesPerRequest: 0,
+      connectTimeout: this.#commandTimeoutMs,
+      retryStrategy: (attempt: number) => reconnectDelayMs(attempt),
+    })
+    subscriber.on('error', () => {})
+    let isBack = false
+    subscriber.on('ready', () => {
+      subscriber.subscribe(SWITCH).catch(() => {})
+      // The master may have changed while nobody listened here.
+      if (isBack) this.#askAgain()
+      isBack = true
+    })
+    // `<name> <old host> <old port> <host> <port>`
+    subscriber.on('message', (_channel: string, text: string) => {
+      const [name, , , host, port] = text.split(' ')
+      if (name === this.#target.name && host && port) this.#tell({ host, port: Number(port) })
+    })
+    return subscriber
+  }
+
+  #askAgain(): void {
+    this.#ask().then(
+      (answer) => this.#tell(answer),
+      () => {},
+    )
+  }
+
+  #tell(place: { host: string; port: number }): void {
+    if (this.#isClosed) return
+    for (const listener of [...this.#listeners]) listener(this.#addressOf(place))
+  }
+}
+
+function unavailable(reason: string, cause?: unknown): StoreUnavailableError {
+  return new StoreUnavailableError({ reason, outcome: 'not-sent', cause })
+}
