@@ -106,6 +106,7 @@ describe('limits', () => {
       },
       parked: null,
       queue: {
+        claimed: '4',
         'granted:tenant/tenant': '4',
         'state.fence': 1_000_122_223,
         'state.running': 4,
@@ -113,6 +114,7 @@ describe('limits', () => {
         'state.turns': 3,
         'state.virtual:normal': 3_000_000,
         'state.waiting': null,
+        unparked: '1',
       },
       running: {
         a: '3',
