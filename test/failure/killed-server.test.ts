@@ -106,13 +106,16 @@ it('an action of 50,000 jobs completes once, with exact counts, over a server th
 
 async function completions(): Promise<number> {
   const sluice = new Sluice({ redis: redis.url })
-  const queue = sluice.queue('web')
-  await queue.limits.change({ queue: '1000000/s' })
-  const seen: QueueEvent[] = []
-  for await (const event of queue.events({ from: '0' })) {
-    if (event.type === 'limits.changed') break
-    seen.push(event)
+  try {
+    const queue = sluice.queue('web')
+    await queue.limits.change({ queue: '1000000/s' })
+    const seen: QueueEvent[] = []
+    for await (const event of queue.events({ from: '0' })) {
+      if (event.type === 'limits.changed') break
+      seen.push(event)
+    }
+    return seen.filter(({ type }) => type === 'action.completed').length
+  } finally {
+    await sluice.close()
   }
-  await sluice.close()
-  return seen.filter(({ type }) => type === 'action.completed').length
 }

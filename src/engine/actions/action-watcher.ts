@@ -1,10 +1,12 @@
+import type { Clock } from '../../clock.ts'
 import { ClosedError } from '../../errors.ts'
 import type { Requests } from '../../store/requests.ts'
 import { watchAction } from '../../store/scripts/watch-action.ts'
 import type { Sleeper, Waker } from '../waker.ts'
 
-// Registered for this long, and again with every heartbeat of the waker.
+// Registered for this long, and again in time: the waker's heartbeat comes only when nobody of this process is woken.
 const WATCH_FOR_MS = 60_000
+const WATCH_AGAIN_MS = 20_000
 const MESSAGE = 'action:'
 
 /** Hears of changes of one action, however many happened meanwhile. */
@@ -26,14 +28,17 @@ export class ActionWatcher implements Sleeper {
   readonly #queue: string
   readonly #requests: Requests
   readonly #waker: Waker
+  readonly #clock: Clock
+  #cancelTimer: (() => void) | undefined
   #isClosed = false
   /** By `<tenant>:<name>`. */
   readonly #listeners = new Map<string, Set<() => void>>()
 
-  constructor(parts: { queue: string; requests: Requests; waker: Waker }) {
+  constructor(parts: { queue: string; requests: Requests; waker: Waker; clock: Clock }) {
     this.#queue = parts.queue
     this.#requests = parts.requests
     this.#waker = parts.waker
+    this.#clock = parts.clock
   }
 
   get wakeKey(): string {
@@ -79,15 +84,14 @@ export class ActionWatcher implements Sleeper {
       return
     }
     // A heartbeat, or the connection was lost: whoever follows looks for itself, and is registered again.
-    for (const key of this.#listeners.keys()) {
-      this.#watch(key, WATCH_FOR_MS).catch(() => {})
-      this.#tell(key)
-    }
+    this.#watchAll()
+    for (const key of this.#listeners.keys()) this.#tell(key)
   }
 
   /** Nothing more is heard of: whoever waits is told so. */
   close(): void {
     this.#isClosed = true
+    this.#cancelTimer?.()
     for (const key of this.#listeners.keys()) this.#tell(key)
   }
 
@@ -96,7 +100,10 @@ export class ActionWatcher implements Sleeper {
   }
 
   #add(key: string, listener: () => void): void {
-    if (this.#listeners.size === 0) this.#waker.add(this)
+    if (this.#listeners.size === 0) {
+      this.#waker.add(this)
+      this.#cancelTimer = this.#watchLater()
+    }
     const listeners = this.#listeners.get(key) ?? new Set()
     this.#listeners.set(key, listeners.add(listener))
   }
@@ -108,7 +115,21 @@ export class ActionWatcher implements Sleeper {
     this.#listeners.delete(key)
     // Best effort: a message nobody waits for expires by itself.
     this.#watch(key, 0).catch(() => {})
-    if (this.#listeners.size === 0) this.#waker.remove(this)
+    if (this.#listeners.size > 0) return
+    this.#cancelTimer?.()
+    this.#waker.remove(this)
+  }
+
+  #watchLater(): () => void {
+    return this.#clock.setTimer(() => {
+      this.#cancelTimer = this.#watchLater()
+      this.#watchAll()
+    }, WATCH_AGAIN_MS)
+  }
+
+  #watchAll(): void {
+    // Whoever could not be registered is so the next time.
+    for (const key of this.#listeners.keys()) this.#watch(key, WATCH_FOR_MS).catch(() => {})
   }
 
   #watch(key: string, forMs: number): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { checkOptions, integer, optional, text } from '../../assert.ts'
+import type { Clock } from '../../clock.ts'
 import { ActionClosedError, InvalidOptionsError } from '../../errors.ts'
 import { type ActionPlace, placeAfter, readActionNames } from '../../store/action-list.ts'
 import type { QueueKeys } from '../../store/keys.ts'
@@ -31,6 +32,7 @@ interface Parts {
   readonly keys: QueueKeys
   readonly requests: Requests
   readonly waker: Waker
+  readonly clock: Clock
   readonly maxPayloadBytes: number
   ready(): Promise<void>
   onAggregating(): void
