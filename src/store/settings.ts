@@ -1,15 +1,41 @@
 /** What a queue's scripts go by, as it travels to the store: times in µs, names as the scripts have them. */
 
-export type LimitRule =
-  | {
-      readonly name: string
-      readonly kind: 'bucket'
-      readonly count: number
-      readonly window: number
-      readonly burst: number
-      readonly jitter: number
-    }
-  | { readonly name: string; readonly kind: 'concurrency'; readonly max: number }
+export interface BucketRule {
+  readonly name: string
+  readonly kind: 'bucket'
+  readonly count: number
+  readonly window: number
+  readonly burst: number
+  readonly jitter: number
+}
+
+export interface WindowRule {
+  readonly name: string
+  readonly kind: 'window'
+  readonly count: number
+  readonly window: number
+  /** By how much later than a multiple of the window it begins, on the clock of the zone. */
+  readonly offset: number
+  readonly jitter: number
+  /** Pairs of an instant and what its zone adds to UTC from then on, in seconds; without: UTC. */
+  readonly zones?: readonly number[]
+}
+
+export interface QuotaRule {
+  readonly name: string
+  readonly kind: 'quota'
+  readonly threshold: number
+  /** Of a pool. */
+  readonly members?: readonly string[]
+}
+
+export interface ConcurrencyRule {
+  readonly name: string
+  readonly kind: 'concurrency'
+  readonly max: number
+}
+
+export type LimitRule = BucketRule | WindowRule | QuotaRule | ConcurrencyRule
 
 export const limitScopes = ['queue', 'high', 'normal', 'low', 'tenant'] as const
 export type LimitScope = (typeof limitScopes)[number]

@@ -1,0 +1,131 @@
+-- A window of the calendar: fixed and aligned, so many permits in each. All times in microseconds.
+--
+-- A rule is what the limit's definition says: { name, kind, count, window, offset, jitter, zones }. Zones are pairs of
+-- an instant and what the zone adds to UTC from then on, in seconds: scripts know no zones.
+local window = {}
+
+local max, floor, ceil = math.max, math.floor, math.ceil
+
+local SECOND = 1000000
+local DAY = 86400 * SECOND
+-- After a restart short windows stay closed for one window; of longer ones this much, at full rate, is taken as used.
+local RESTART_LOSS = 2 * SECOND
+local SHORT_WINDOW = 60 * SECOND
+
+local function zone_offset(zones, at)
+  local offset = 0
+  for i = 1, #zones, 2 do
+    if zones[i] * SECOND > at then
+      break
+    end
+    offset = zones[i + 1] * SECOND
+  end
+  return offset
+end
+
+-- When the clock on the wall shows it. What it shows twice or never is taken by the offset in force around then.
+local function from_wall(zones, wall)
+  return wall - zone_offset(zones, wall - zone_offset(zones, wall))
+end
+
+-- The first instant of the window and the first after it.
+local function bounds(rule, now)
+  local zones = rule.zones
+  if not zones then
+    local start = now - (now - rule.offset) % rule.window
+    return start, start + rule.window
+  end
+  local wall = now + zone_offset(zones, now)
+  local into = (wall - rule.offset) % rule.window
+  if rule.window < DAY then
+    return now - into, now - into + rule.window
+  end
+  -- A day on which the clocks change has 23 or 25 hours.
+  return from_wall(zones, wall - into), from_wall(zones, wall - into + rule.window)
+end
+
+-- The state is "last grant:used:restarts": what was used counts while the last grant is of the window of now, also when
+-- the rule has another length by then.
+function window.open(rule, stored, jitter, queue, now)
+  -- A thousand tenants under one rule ask for the same.
+  if rule.bounds_at ~= now then
+    rule.bounds_at = now
+    rule.start, rule.stop = bounds(rule, now)
+  end
+  local state = {
+    meter = window, rule = rule, jitter = jitter, now = now, start = rule.start, stop = rule.stop, known = nil,
+    last = 0, used = 0, closed_until = 0, changed = false,
+  }
+  local restarts
+  if stored then
+    local last, used, seen = string.match(stored, "^(%d+):(%d+):(%d+)$")
+    restarts = tonumber(seen)
+    if tonumber(last) >= state.start then
+      state.last, state.used = tonumber(last), tonumber(used)
+    end
+  end
+  if queue.restarts > 0 then
+    if rule.window <= SHORT_WINDOW then
+      state.closed_until = queue.restarted_at + rule.window + jitter
+    elseif queue.restarted_at >= state.start then
+      if restarts == nil then
+        state.used = ceil(rule.count * (queue.restarted_at - state.start) / (state.stop - state.start))
+      elseif restarts < queue.restarts then
+        state.used = state.used + ceil(RESTART_LOSS * rule.count / rule.window)
+      end
+    end
+  end
+  return state
+end
+
+function window.available(state)
+  if state.closed_until > state.now or state.now >= state.stop - state.jitter then
+    return 0
+  end
+  return max(0, state.rule.count - state.used)
+end
+
+-- When `permits` could be granted at once.
+function window.instant(state, permits)
+  local has_room = state.now < state.stop - state.jitter and state.rule.count - state.used >= permits
+  return max(state.closed_until, has_room and 0 or state.stop)
+end
+
+function window.charge(state, permits, _)
+  state.used, state.last = state.used + permits, state.now
+  state.changed = true
+end
+
+-- A fence is no smaller than the instant of its claim: what was granted in this window comes back to it.
+function window.refund(state, permits, fence)
+  if fence >= state.start and state.used > 0 then
+    state.used = max(0, state.used - permits)
+    state.changed = true
+  end
+end
+
+-- Until when the state says something.
+function window.lasts_until(state)
+  return state.stop
+end
+
+function window.stored(state, queue)
+  return string.format("%d:%d:%d", state.last, state.used, queue.restarts)
+end
+
+-- Used, and when nothing of it is used any more.
+function window.usage(state)
+  return state.used, state.used > 0 and state.stop or 0
+end
+
+-- How many are worth waiting for: what there is comes all at once.
+function window.batch()
+  return 1
+end
+
+-- The largest that the jitter may grow to.
+function window.largest_jitter(rule)
+  return floor(rule.window / 2)
+end
+
+return window
