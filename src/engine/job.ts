@@ -14,9 +14,17 @@ export interface Job<Payload = unknown> {
   readonly action: string | undefined
   /** 1 for the first run; runs that failed are counted, pushed-back and stalled ones are not. */
   readonly attempt: number
+  /** In permits of every limit it stands under. */
+  readonly cost: number
   /** When it was submitted, in ms since 1970, by the producer's clock. */
   readonly createdAt: number
 }
+
+/** By the name of each limit that is a pool: its member whose budget pays for the job. */
+export type GrantedBy = Readonly<Record<string, string>>
+
+const noParts: readonly string[] = []
+const noGrant: GrantedBy = {}
 
 /** A job under a lease, decoded from a claim's reply. */
 export class LeasedJob implements Job {
@@ -31,25 +39,31 @@ export class LeasedJob implements Job {
   readonly tenantToken: string
   /** Where it was submitted with an action; '' else. */
   readonly actionLane: string
+  /** Which member of a pool granted it, by the limit's name. */
+  readonly grant: GrantedBy
   /** Its action keeps what its handler returns. */
   keepsResult = false
   #payload: unknown
   #isParsed = false
 
-  /** @param text - Its record, behind `^<level>\n` where it stood on another level than its own. */
+  /**
+   * @param text - Its record, behind `^<level>\n` where it stood on another level than its own, or
+   *   `^<level>&<limit>=<member>\n` where a member of a pool granted it.
+   */
   constructor(key: string, fence: string, text: string) {
-    const isOverridden = text.startsWith('^')
-    const recordStart = isOverridden ? text.indexOf('\n') + 1 : 0
+    const recordStart = text.startsWith('^') ? text.indexOf('\n') + 1 : 0
+    const [standing, ...members] = recordStart === 0 ? noParts : text.slice(1, recordStart - 1).split('&')
     this.key = key
     this.fence = fence
-    this.record = decodeRecord(isOverridden ? text.slice(recordStart) : text)
+    this.record = decodeRecord(recordStart === 0 ? text : text.slice(recordStart))
+    this.grant = members.length === 0 ? noGrant : Object.fromEntries(members.map((member) => member.split('=')))
     // By hand rather than by a pattern: this runs for every job.
     const levelEnd = key.indexOf(':')
     const laneEnd = key.indexOf(':', levelEnd + 1)
     const tenantStart = key.indexOf(':', laneEnd + 1) + 1
     const lane = key.slice(levelEnd + 1, laneEnd)
     this.level = key.slice(0, levelEnd) as Level
-    this.standing = isOverridden ? (text.slice(1, recordStart - 1) as Level) : this.level
+    this.standing = standing === undefined ? this.level : (standing as Level)
     const action = actionOfLane(lane)
     this.actionLane = action === undefined ? '' : lane
     this.lane = fromToken(action ?? (lane.startsWith('!') ? lane.slice(1) : lane))
@@ -67,6 +81,10 @@ export class LeasedJob implements Job {
 
   get type(): string {
     return this.record.type
+  }
+
+  get cost(): number {
+    return this.record.cost
   }
 
   get createdAt(): number {

@@ -1,8 +1,8 @@
 /**
  * A job as it is stored: six lines, the last of which is the payload as JSON. The first, its history, is written by
- * scripts; it is empty until something has happened to the job.
+ * scripts; it is empty until something has happened to the job. A job that costs more than one permit says so first.
  *
- *   history \n created (base 36, ms) \n type \n given id \n options \n payload
+ *   [*cost;] history \n created (base 36, ms) \n type \n given id \n options \n payload
  */
 import { detached } from './detached.ts'
 
@@ -34,6 +34,8 @@ export interface JobErrorRecord {
 }
 
 export interface JobRecord {
+  /** In permits. */
+  readonly cost: number
   readonly history: JobHistory
   readonly createdAt: number
   readonly type: string
@@ -45,6 +47,7 @@ export interface JobRecord {
 
 const noHistory: JobHistory = { attempts: 0, stalls: 0, throttles: 0, unknownSince: 0, reason: '', error: undefined }
 const noOptions: JobOptions = {}
+const ASTERISK = 42
 
 /** What a fresh job is submitted as. */
 export function encodeRecord(
@@ -53,17 +56,22 @@ export function encodeRecord(
   givenId: string,
   options: string,
   payload: string,
+  cost = 1,
 ): string {
-  return `\n${createdAt}\n${type}\n${givenId}\n${options}\n${payload}`
+  const record = `\n${createdAt}\n${type}\n${givenId}\n${options}\n${payload}`
+  return cost === 1 ? record : `*${cost};${record}`
 }
 
-export function decodeRecord(text: string): JobRecord {
+export function decodeRecord(stored: string): JobRecord {
+  const costEnd = stored.charCodeAt(0) === ASTERISK ? stored.indexOf(';') : -1
+  const text = costEnd === -1 ? stored : stored.slice(costEnd + 1)
   const historyEnd = text.indexOf('\n')
   const createdEnd = text.indexOf('\n', historyEnd + 1)
   const typeEnd = text.indexOf('\n', createdEnd + 1)
   const idEnd = text.indexOf('\n', typeEnd + 1)
   const optionsEnd = text.indexOf('\n', idEnd + 1)
   return {
+    cost: costEnd === -1 ? 1 : Number(stored.slice(1, costEnd)),
     history: historyEnd === 0 ? noHistory : decodeHistory(text.slice(0, historyEnd)),
     createdAt: Number.parseInt(text.slice(historyEnd + 1, createdEnd), 36),
     type: detached(text.slice(createdEnd + 1, typeEnd)),

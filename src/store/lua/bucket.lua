@@ -19,12 +19,16 @@ local function interval_of(rule, jitter)
   return rule.interval
 end
 
--- The state is "tat:fence:restarts": who was granted last, and the restarts it has been through.
-function bucket.open(rule, stored, jitter, queue, now)
+-- The state is "tat:fence:restarts": who was granted last, and the restarts it has been through. `share` is what an
+-- upstream that pushed back has left of the rate.
+function bucket.open(rule, stored, jitter, queue, now, share)
   local state = {
-    rule = rule, jitter = jitter, interval = interval_of(rule, jitter), now = now, known = nil,
+    meter = bucket, rule = rule, jitter = jitter, interval = interval_of(rule, jitter), now = now, known = nil,
     tat = 0, fence = 0, closed_until = 0, changed = false,
   }
+  if share < 1 then
+    state.interval = ceil(state.interval / share)
+  end
   local restarts
   if stored then
     local tat, fence, seen = string.match(stored, "^(%d+):(%d+):(%d+)$")
@@ -75,6 +79,22 @@ function bucket.refund(state, permits, fence)
     state.tat = state.tat - permits * state.interval
     state.changed = true
   end
+end
+
+-- Until when the state says something.
+function bucket.lasts_until(state)
+  return state.tat
+end
+
+-- Permits of its burst that are not back yet, and when all are.
+function bucket.usage(state)
+  local used = math.min(state.rule.burst, ceil(max(0, state.tat - state.now) / state.interval))
+  return used, max(0, state.tat, state.closed_until)
+end
+
+-- How many are worth waiting for.
+function bucket.batch(state)
+  return floor(state.rule.burst / 2)
 end
 
 function bucket.stored(state, queue)

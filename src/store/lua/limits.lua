@@ -1,42 +1,52 @@
--- Which limits a job stands under, what they can grant now, and charging all of them or none.
--- Buckets of the queue and of levels live in one hash; a tenant's live in the tenant's hash.
-local bucket = require "bucket"
-local time = require "time"
+-- Which limits a job stands under, what they can grant now, and charging all of them or none. What a limit counts is its
+-- meter's: bucket, window, quota or slots. The state of the queue's and of its levels' limits lives in one hash, that of
+-- a tenant's in the tenant's hash.
+local jitter = require "jitter"
+local meters = require "meters"
 local tenants = require "tenants"
 
 local limits = {}
 
-local max, min = math.max, math.min
-local SECOND = 1000000
--- How stale grants are judged: over this long, against these shares (see roll).
-local JUDGED_OVER = 10 * SECOND
-local TOO_STALE, CALM = 0.02, 0.005
-local CALM_FOR = 60 * SECOND
-local LARGEST_JITTER = SECOND
-local LEVELS = { "high", "normal", "low" }
+local max, min, huge = math.max, math.min, math.huge
+local SCOPES = { "queue", "high", "normal", "low" }
+local NONE = {}
 
 local function jitter_field(scope, name)
   return scope .. "/" .. name .. "/jitter"
-end
-
--- What a limit knows of the way to its upstream: "jitter:since:granted:stale:calm since".
-local function open_jitter(rule, stored, now)
-  local state = { rule = rule, jitter = rule.jitter, since = now, granted = 0, stale = 0, calm_since = now }
-  if stored then
-    local jitter, since, granted, stale, calm = string.match(stored, "^(%d+):(%d+):(%d+):(%d+):(%d+)$")
-    state.jitter = max(rule.jitter, tonumber(jitter))
-    state.since, state.granted, state.stale = tonumber(since), tonumber(granted), tonumber(stale)
-    state.calm_since = tonumber(calm)
-  end
-  return state
 end
 
 local function jitter_of(q, scope, rule)
   local field = jitter_field(scope, rule.name)
   local state = q.limits.jitters[field]
   if not state then
-    state = open_jitter(rule, redis.call("HGET", q.keys.limits, field), q.now)
+    state = jitter.open(rule, redis.call("HGET", q.keys.limits, field), q.now)
     q.limits.jitters[field] = state
+  end
+  return state
+end
+
+-- `stored` is what the limit counted so far, `pushed` what it learnt from an upstream that pushed back.
+local function open_metered(q, rule, field, stored, known, pushed_field, pushed)
+  if not pushed then
+    local state = meters.of(rule.kind).open(rule, stored, known and known.jitter, q, q.now, 1)
+    state.known, state.field, state.pushed_field = known, field, pushed_field
+    return state
+  end
+  local pushback = require "pushback"
+  local learnt = pushback.open(pushed, q.now)
+  local state = meters.of(rule.kind).open(rule, stored, known and known.jitter, q, q.now, pushback.share(learnt))
+  state.known, state.field, state.pushed_field, state.pushed = known, field, pushed_field, learnt
+  state.closed_until = max(state.closed_until, learnt.closed_until)
+  return state
+end
+
+local function open_held(q, rule, holder, field, pushed_field, pushed)
+  local state = meters.slots(rule, holder, field, q.now)
+  state.pushed_field = pushed_field
+  if pushed then
+    local pushback = require "pushback"
+    state.pushed = pushback.open(pushed, q.now)
+    state.closed_until = state.pushed.closed_until
   end
   return state
 end
@@ -46,53 +56,59 @@ function limits.open(q)
   local rules = q.settings.limits
   local opened = { jitters = {}, queue = {}, high = {}, normal = {}, low = {}, tenant = rules.tenant or {} }
   q.limits = opened
-  local fields, targets = {}, {}
-  local function want(scope, rule)
-    if rule.kind ~= "bucket" then
-      return
-    end
-    fields[#fields + 1] = jitter_field(scope, rule.name)
-    targets[#targets + 1] = { scope = scope, rule = rule }
-    if scope ~= "tenant" then
-      fields[#fields + 1] = scope .. "/" .. rule.name
-      targets[#targets + 1] = { scope = scope, rule = rule, is_state = true }
-    end
+  local fields, at = {}, {}
+  local function want(field)
+    at[field] = #fields + 1
+    fields[#fields + 1] = field
   end
-  for _, scope in ipairs({ "queue", "high", "normal", "low" }) do
-    for _, rule in ipairs(rules[scope] or {}) do
-      if rule.kind == "concurrency" then
-        local field = scope == "queue" and "running" or "running:" .. scope
-        local states = opened[scope]
-        states[#states + 1] = { rule = rule, holder = q, field = field }
-      else
-        want(scope, rule)
+  for _, scope in ipairs(SCOPES) do
+    for _, rule in ipairs(rules[scope] or NONE) do
+      local field = scope .. "/" .. rule.name
+      want(field .. "/pushed")
+      if rule.kind ~= "concurrency" then
+        want(field)
+      end
+      if meters.has_jitter(rule) then
+        want(field .. "/jitter")
       end
     end
   end
-  -- A tenant can wait for a slot only under a concurrency limit: of the template, or of its own.
   opened.may_hold = q.has_own_slots
   for _, rule in ipairs(opened.tenant) do
-    opened.may_hold = opened.may_hold or rule.kind == "concurrency"
-    want("tenant", rule)
+    opened.may_hold = opened.may_hold or meters.may_hold(rule)
+    if meters.has_jitter(rule) then
+      want(jitter_field("tenant", rule.name))
+    end
   end
   if #fields == 0 then
     return
   end
   local values = redis.call("HMGET", q.keys.limits, unpack(fields))
-  for i, target in ipairs(targets) do
-    local rule, scope = target.rule, target.scope
-    if target.is_state then
-      local known = jitter_of(q, scope, rule)
-      local state = bucket.open(rule, values[i], known.jitter, q, q.now)
-      state.field, state.known = fields[i], known
-      local states = opened[scope]
-      states[#states + 1] = state
-    else
-      local known = open_jitter(rule, values[i], q.now)
-      opened.jitters[fields[i]] = known
-      -- The rules of the template are this script's own copy: each tenant finds it here.
-      rule.known = known
+  local function known_of(scope, rule)
+    if not meters.has_jitter(rule) then
+      return nil
     end
+    local field = jitter_field(scope, rule.name)
+    local known = jitter.open(rule, values[at[field]], q.now)
+    opened.jitters[field] = known
+    return known
+  end
+  for _, scope in ipairs(SCOPES) do
+    local states = opened[scope]
+    for i, rule in ipairs(rules[scope] or NONE) do
+      local field = scope .. "/" .. rule.name
+      local pushed_field = field .. "/pushed"
+      local pushed = values[at[pushed_field]]
+      if rule.kind == "concurrency" then
+        states[i] = open_held(q, rule, q, scope == "queue" and "running" or "running:" .. scope, pushed_field, pushed)
+      else
+        states[i] = open_metered(q, rule, field, values[at[field]], known_of(scope, rule), pushed_field, pushed)
+      end
+    end
+  end
+  for _, rule in ipairs(opened.tenant) do
+    -- The rules of the template are this script's own copy: each tenant finds it here.
+    rule.known = known_of("tenant", rule)
   end
 end
 
@@ -125,7 +141,19 @@ function limits.tenant_rules(q, tenant)
   return rules
 end
 
-local NONE = {}
+local function open_of_tenant(q, tenant, rule)
+  -- The rules of the template are this script's own copy: each tenant finds here what does not differ.
+  if not rule.field then
+    rule.field, rule.pushed_field = rule.kind .. ":" .. rule.name, "pushed:" .. rule.name
+  end
+  local fields = tenant.fields
+  if rule.kind == "concurrency" then
+    tenants.running(q, tenant)
+    return open_held(q, rule, tenant, "running", rule.pushed_field, fields[rule.pushed_field])
+  end
+  local known = rule.known or (meters.has_jitter(rule) and jitter_of(q, "tenant", rule) or nil)
+  return open_metered(q, rule, rule.field, fields[rule.field], known, rule.pushed_field, fields[rule.pushed_field])
+end
 
 function limits.of_tenant(q, tenant)
   if tenant.limits then
@@ -138,39 +166,21 @@ function limits.of_tenant(q, tenant)
   local states = {}
   local rules = limits.tenant_rules(q, tenant)
   for i = 1, #rules do
-    local rule = rules[i]
-    if rule.kind == "concurrency" then
-      tenants.running(q, tenant)
-      states[i] = { rule = rule, holder = tenant, field = "running" }
-    else
-      -- The rules of the template are this script's own copy: each tenant finds here what does not differ.
-      rule.field = rule.field or "bucket:" .. rule.name
-      local known = rule.known or jitter_of(q, "tenant", rule)
-      local state = bucket.open(rule, tenant.fields[rule.field], known.jitter, q, q.now)
-      state.known, state.field = known, rule.field
-      states[i] = state
-    end
+    states[i] = open_of_tenant(q, tenant, rules[i])
   end
   tenant.limits = states
   return states
 end
 
-local function available(state)
-  if state.holder then
-    return max(0, state.rule.max - state.holder[state.field])
-  end
-  return bucket.available(state)
-end
-
--- When every bucket among them has a permit, and the one that has it last: 0 if now. A job that runs already has its
--- slots.
-function limits.bucket_instant(states, now)
+-- When every meter among them has a permit, and the one that has it last: 0 if now. A job that runs already has its
+-- slots, and is the one that asks where nothing is known.
+function limits.further_instant(states, now)
   local latest, last = 0, nil
   for i = 1, #states do
     local state = states[i]
-    if not state.holder and bucket.available(state) == 0 then
-      local instant = max(bucket.instant(state, 1), now + 1)
-      if instant > latest then
+    if not state.holder and state.meter.available(state) == 0 then
+      local instant = max(state.meter.instant(state, 1), now + 1)
+      if instant > latest and (state.meter.knows == nil or state.meter.knows(state)) then
         latest, last = instant, state
       end
     end
@@ -180,15 +190,16 @@ end
 
 -- The least that all of them can grant; when that is nothing, the latest instant named and the limit that names it.
 function limits.available(states)
-  local least, until_us, last = math.huge, 0, nil
+  local least, until_us, last = huge, 0, nil
   for i = 1, #states do
     local state = states[i]
-    local permits = available(state)
+    local meter = state.meter
+    local permits = meter.available(state)
     if permits < least then
       least = permits
     end
     if permits == 0 then
-      local instant = state.holder and time.NEVER or bucket.instant(state, 1)
+      local instant = meter.instant(state, 1)
       if instant > until_us then
         until_us, last = instant, state
       end
@@ -213,12 +224,14 @@ local function count_grants(q, scope, rule, permits)
   q.counts[field] = (q.counts[field] or 0) + permits
 end
 
+local REASONS = { bucket = "rate", window = "window", quota = "quota", concurrency = "concurrency" }
+
 -- Why a limit has nothing to grant.
 local function reason_of(state)
-  if state.holder then
-    return "concurrency"
+  if state.closed_until > state.now then
+    return state.pushed and state.pushed.closed_until > state.now and "upstream" or "restart"
   end
-  return state.closed_until > state.now and "restart" or "rate"
+  return REASONS[state.rule.kind]
 end
 
 local function denied_field(scope, state)
@@ -242,59 +255,19 @@ function limits.batch_instant(states, wanted)
   local latest = 0
   for i = 1, #states do
     local state = states[i]
-    if state.holder then
-      if available(state) == 0 then
-        return time.NEVER
-      end
-    else
-      local permits = max(1, min(wanted, math.floor(state.rule.burst / 2)))
-      latest = max(latest, bucket.instant(state, permits))
-    end
+    latest = max(latest, state.meter.instant(state, max(1, min(wanted, state.meter.batch(state)))))
   end
   return latest
 end
 
--- Judges the last ten seconds when they are over: too many stale grants double the jitter, a calm minute halves it.
-local function roll(state, now)
-  if now - state.since < JUDGED_OVER then
-    return
-  end
-  local share = state.granted > 0 and state.stale / state.granted or 0
-  if share > TOO_STALE then
-    state.jitter = min(state.jitter * 2, LARGEST_JITTER, max(state.rule.window, state.rule.jitter))
-    state.calm_since = now
-  elseif share > CALM then
-    state.calm_since = now
-  elseif now - state.calm_since >= CALM_FOR and state.jitter > state.rule.jitter then
-    state.jitter = max(state.rule.jitter, math.floor(state.jitter / 2))
-    state.calm_since = now
-  end
-  state.since, state.granted, state.stale = now, 0, 0
-end
-
--- The buckets a job stands under, wherever they are attached. Concurrency needs no charge: its slots are the leases.
-local function each_bucket(q, tenant, level, visit)
-  for _, states in ipairs({ q.limits.queue, q.limits[level], limits.of_tenant(q, tenant) }) do
-    for i = 1, #states do
-      if not states[i].holder then
-        visit(q, states[i])
-      end
-    end
-  end
-end
-
-local function charge_all(q, scope, states, permits, fence, narrowest, has_slots)
-  local now = q.now
+local function charge_all(q, scope, states, permits, fence, narrowest)
   for i = 1, #states do
     local state = states[i]
-    if not (state.holder and has_slots) then
-      count_grants(q, scope, state.rule, permits)
-    end
-    if not state.holder then
-      bucket.charge(state, permits, fence)
-      local known = state.known
-      roll(known, now)
-      known.granted, known.changed = known.granted + permits, true
+    count_grants(q, scope, state.rule, permits)
+    state.meter.charge(state, permits, fence)
+    local known = state.known
+    if known then
+      jitter.granted(known, permits, q.now)
       if not narrowest or state.jitter < narrowest then
         narrowest = state.jitter
       end
@@ -303,49 +276,72 @@ local function charge_all(q, scope, states, permits, fence, narrowest, has_slots
   return narrowest
 end
 
--- Answers the narrowest jitter of all that were charged, nil without a bucket: how long the grant keeps. A job that
--- runs already has its slots.
-function limits.charge(q, tenant, level, permits, fence, has_slots)
+-- Answers the narrowest jitter of all that were charged, nil where none has any: how long the grant keeps.
+function limits.charge(q, tenant, level, permits, fence)
   local of_queue, of_level, narrowest = q.limits.queue, q.limits[level], nil
   if of_queue[1] or of_level[1] then
-    narrowest = charge_all(q, "queue", of_queue, permits, fence, nil, has_slots)
-    narrowest = charge_all(q, level, of_level, permits, fence, narrowest, has_slots)
+    narrowest = charge_all(q, "queue", of_queue, permits, fence, nil)
+    narrowest = charge_all(q, level, of_level, permits, fence, narrowest)
   end
   local of_tenant = tenant.limits or limits.of_tenant(q, tenant)
-  return charge_all(q, "tenant", of_tenant, permits, fence, narrowest, has_slots)
+  return charge_all(q, "tenant", of_tenant, permits, fence, narrowest)
 end
 
-function limits.refund(q, tenant, level, fence, is_stale)
-  each_bucket(q, tenant, level, function(_, state)
-    bucket.refund(state, 1, fence)
-    if is_stale then
-      local known = state.known
-      roll(known, q.now)
-      known.stale, known.changed = known.stale + 1, true
+-- Calls `visit` with every limit a job of the tenant stands under, and with what it is attached to.
+function limits.each(q, tenant, level, visit)
+  for _, state in ipairs(q.limits.queue) do
+    visit(state, "queue")
+  end
+  for _, state in ipairs(q.limits[level]) do
+    visit(state, level)
+  end
+  for _, state in ipairs(limits.of_tenant(q, tenant)) do
+    visit(state, "tenant")
+  end
+end
+
+-- A further call of a job that runs. It has its slots, and is in flight already.
+function limits.charge_again(q, tenant, level, permits, fence)
+  local narrowest
+  limits.each(q, tenant, level, function(state, scope)
+    if not state.holder then
+      count_grants(q, scope, state.rule, permits)
+      local charge = state.meter.charge_again or state.meter.charge
+      charge(state, permits, fence)
+    end
+    if state.known then
+      jitter.granted(state.known, permits, q.now)
+      narrowest = min(narrowest or huge, state.jitter)
+    end
+  end)
+  return narrowest
+end
+
+-- Permits of a job that was never started. `members` are those of pools that granted it, by limit.
+function limits.refund(q, tenant, level, permits, fence, is_stale, members)
+  limits.each(q, tenant, level, function(state)
+    state.meter.refund(state, permits, fence, members[state.rule.name])
+    if is_stale and state.known then
+      jitter.stale(state.known, q.now)
     end
   end)
 end
 
 function limits.save(q)
-  local changes = {}
-  for _, scope in ipairs({ "queue", LEVELS[1], LEVELS[2], LEVELS[3] }) do
+  local changes, count = {}, 0
+  for _, scope in ipairs(SCOPES) do
     for _, state in ipairs(q.limits[scope]) do
-      if state.changed then
-        changes[#changes + 1] = state.field
-        changes[#changes + 1] = bucket.stored(state, q)
-      end
+      count = meters.collect(q, state, changes, count)
     end
   end
   for field, state in pairs(q.limits.jitters) do
     if state.changed then
-      changes[#changes + 1] = field
-      changes[#changes + 1] = string.format(
-        "%.0f:%.0f:%d:%d:%.0f", state.jitter, state.since, state.granted, state.stale, state.calm_since
-      )
+      changes[count + 1], changes[count + 2] = field, jitter.stored(state)
+      count = count + 2
     end
   end
-  if #changes > 0 then
-    redis.call("HSET", q.keys.limits, unpack(changes))
+  if count > 0 then
+    redis.call("HSET", q.keys.limits, unpack(changes, 1, count))
   end
 end
 

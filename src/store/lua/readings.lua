@@ -1,22 +1,33 @@
 -- How limits stand, for whoever looks at them: one row each, in the order in which a claim asks them.
-local bucket = require "bucket"
 local limits = require "limits"
 local queue = require "queue"
+local time = require "time"
 
 local readings = {}
 
--- {scope, name, kind, limit, window µs, burst, jitter µs, available, used, next grant in µs, full again in µs}
+-- What the limit's own definition, or for a quota its upstream, allows; 0: unknown.
+local function most(state)
+  local rule = state.rule
+  return rule.max or rule.count or state.meter.most(state)
+end
+
+-- {scope, name, kind, limit, window µs, burst, jitter µs, available, used, next grant in µs (-1: nobody knows), nothing
+-- used any more in µs, share of its rate in thousandths, closed by its upstream for µs}
 local function row(q, scope, state)
-  local rule, now = state.rule, q.now
-  if state.holder then
-    local used = state.holder[state.field]
-    return { scope, rule.name, rule.kind, rule.max, 0, 0, 0, math.max(0, rule.max - used), used, 0, 0 }
+  local rule, now, meter = state.rule, q.now, state.meter
+  local left = meter.available(state)
+  local opens = left > 0 and 0 or meter.instant(state, 1)
+  local used, unused_at = meter.usage(state)
+  local share, pushed_until = 1000, 0
+  if state.pushed then
+    local pushback = require "pushback"
+    share, pushed_until = math.floor(pushback.share(state.pushed) * 1000), state.pushed.closed_until
   end
-  local left = bucket.available(state)
-  local opens = left > 0 and 0 or bucket.instant(state, 1) - now
-  local used = math.min(rule.burst, math.ceil(math.max(0, state.tat - now) / state.interval))
-  local full = math.max(0, state.tat - now, state.closed_until - now)
-  return { scope, rule.name, rule.kind, rule.count, rule.window, rule.burst, state.jitter, left, used, opens, full }
+  return {
+    scope, rule.name, rule.kind, most(state), rule.window or 0, rule.burst or 0, state.jitter or 0, left, used,
+    opens >= time.NEVER and -1 or math.max(0, opens - now), math.max(0, unused_at - now), share,
+    math.max(0, pushed_until - now),
+  }
 end
 
 local function add(q, rows, scope, states)

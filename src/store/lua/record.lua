@@ -1,41 +1,72 @@
 -- A job's record: "<history>\n<rest>". The rest (created, type, given id, options, payload) is the caller's and never
 -- read here. A fresh job has an empty history; else it is "attempts,stalls,throttles,unknown since ms,reason,error".
+-- A job that costs more than one permit has "*<cost>;" before all that.
 local record = {}
 
 local find, sub, match, byte = string.find, string.sub, string.match, string.byte
-local LINE_BREAK, CARET = 10, 94
+local LINE_BREAK, CARET, ASTERISK = 10, 94, 42
+local NO_MEMBERS = {}
 
--- Of what a claim holds under a job: its record, and the level it stood on where that is not its own.
-function record.of_claimed(value)
-  if byte(value) ~= CARET then
-    return value, nil
-  end
-  local stood_on, text = match(value, "^%^(%l+)\n(.*)$")
-  return text, stood_on
+-- Before what a claim holds under a job: where it stood, if that is not its own level or a pool granted it, and which
+-- member of which pool did.
+function record.claimed_prefix(stood_on, members)
+  return "^" .. stood_on .. members .. "\n"
 end
 
-local function is_fresh(text)
-  return byte(text) == LINE_BREAK
+-- As claimed_prefix takes it, of one pool.
+function record.member(limit, member)
+  return "&" .. limit .. "=" .. member
+end
+
+-- Of what a claim holds under a job: its record, the level it stood on if that is told, and by limit the member of a
+-- pool that granted it.
+function record.of_claimed(value)
+  if byte(value) ~= CARET then
+    return value, nil, NO_MEMBERS
+  end
+  local stood_on, told, text = match(value, "^%^(%l+)([^\n]*)\n(.*)$")
+  local members = NO_MEMBERS
+  if told ~= "" then
+    members = {}
+    for limit, member in string.gmatch(told, "&([^=]+)=([^&]*)") do
+      members[limit] = member
+    end
+  end
+  return text, stood_on, members
+end
+
+-- In permits.
+function record.cost(text)
+  if byte(text) ~= ASTERISK then
+    return 1
+  end
+  return tonumber(match(text, "^%*(%d+);"))
+end
+
+-- Where the history begins.
+local function start(text)
+  return byte(text) == ASTERISK and find(text, ";", 1, true) + 1 or 1
 end
 
 -- attempts, stalls, throttles, unknown_since, reason, error
 function record.history(text)
-  if is_fresh(text) then
+  local from = start(text)
+  if byte(text, from) == LINE_BREAK then
     return 0, 0, 0, 0, "", ""
   end
   local attempts, stalls, throttles, unknown_since, reason, error =
-    match(text, "^(%d+),(%d+),(%d+),(%d+),([^,\n]*),([^\n]*)\n")
+    match(text, "^(%d+),(%d+),(%d+),(%d+),([^,\n]*),([^\n]*)\n", from)
   return tonumber(attempts), tonumber(stalls), tonumber(throttles), tonumber(unknown_since), reason, error
 end
 
 function record.with_history(text, attempts, stalls, throttles, unknown_since, reason, error)
   local head = string.format("%d,%d,%d,%.0f,%s,%s", attempts, stalls, throttles, unknown_since, reason, error)
-  return head .. sub(text, (find(text, "\n", 1, true)))
+  return sub(text, 1, start(text) - 1) .. head .. sub(text, (find(text, "\n", 1, true)))
 end
 
 -- A suspect has outlived two leases: it may be what kills its workers. One may be the fault of a neighbour.
 function record.is_suspect(text)
-  if is_fresh(text) then
+  if byte(text) == LINE_BREAK then
     return false
   end
   local _, stalls = record.history(text)

@@ -6,7 +6,8 @@ local decimal = require "decimal"
 
 local tenants = {}
 
-local pack, unpack_numbers, format, floor = cmsgpack.pack, cmsgpack.unpack, string.format, math.floor
+local pack, unpack_numbers, format = cmsgpack.pack, cmsgpack.unpack, string.format
+local floor, max = math.floor, math.max
 local VIRTUAL = { high = "virtual:high", normal = "virtual:normal", low = "virtual:low" }
 local RUNNING = { high = "running:high", normal = "running:normal", low = "running:low" }
 local WEIGHTS = { high = "weights:high", normal = "weights:normal", low = "weights:low" }
@@ -222,19 +223,17 @@ local function collect_places(tenant, level, at, out)
   end
 end
 
--- Adds the buckets that changed to what is written of the tenant. Answers how many values that has now, and how long
--- the tenant must be kept: as long as ids are, and until its buckets are full again.
-local function collect_buckets(q, tenant, sets, count)
-  local bucket = require "bucket"
+-- Adds the limits that changed to what is written of the tenant. Answers how many values that has now, and how long
+-- the tenant must be kept: as long as ids are, and while its limits remember something.
+local function collect_limits(q, tenant, sets, count)
+  local meters = require "meters"
   local states, keep = tenant.limits, q.settings.keep_ids
   for i = 1, #states do
     local state = states[i]
-    if state.changed then
-      sets[count + 1], sets[count + 2] = state.field, bucket.stored(state, q)
-      count = count + 2
-    end
-    if not state.holder and state.tat - q.now > keep then
-      keep = state.tat - q.now
+    count = meters.collect(q, state, sets, count)
+    local lasts = max(state.meter.lasts_until(state), state.closed_until) - q.now
+    if lasts > keep then
+      keep = lasts
     end
   end
   return count, keep
@@ -244,7 +243,7 @@ end
 local function write(q, tenant, out, sets)
   local count, keep, deletes = 0, q.settings.keep_ids, nil
   if tenant.limits then
-    count, keep = collect_buckets(q, tenant, sets, count)
+    count, keep = collect_limits(q, tenant, sets, count)
   end
   local parked, parked_before = tenant.fields.parked, tenant.parked_before
   if tenant.parked_until and parked ~= parked_before then

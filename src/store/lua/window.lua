@@ -4,7 +4,7 @@
 -- an instant and what the zone adds to UTC from then on, in seconds: scripts know no zones.
 local window = {}
 
-local max, floor, ceil = math.max, math.floor, math.ceil
+local max, ceil = math.max, math.ceil
 
 local SECOND = 1000000
 local DAY = 86400 * SECOND
@@ -121,11 +121,6 @@ end
 -- How many are worth waiting for: what there is comes all at once.
 function window.batch()
   return 1
-end
-
--- The largest that the jitter may grow to.
-function window.largest_jitter(rule)
-  return floor(rule.window / 2)
 end
 
 return window

@@ -1,21 +1,25 @@
 import type { Requests } from '../requests.ts'
 import { readLimits as script } from '../scripts.generated.ts'
-import type { LimitScope } from '../settings.ts'
+import type { LimitRule, LimitScope } from '../settings.ts'
 
 export interface LimitRow {
   readonly scope: LimitScope
   readonly name: string
-  readonly kind: 'bucket' | 'concurrency'
+  readonly kind: LimitRule['kind']
   readonly limit: number
   readonly windowUs: number
   readonly burst: number
   readonly jitterUs: number
   readonly available: number
   readonly used: number
-  /** Until the next grant; 0 if now. */
+  /** Until the next grant; 0 if now, -1 if nobody knows. */
   readonly opensInUs: number
   /** Until nothing of it is used any more. */
   readonly fullInUs: number
+  /** What an upstream that pushed back has left of its rate, in thousandths. */
+  readonly share: number
+  /** For how long such an upstream has closed it. */
+  readonly pushedForUs: number
 }
 
 /** As scripts answer it. */
@@ -35,5 +39,7 @@ export async function readLimits(
 export function decodeRow([scope, name, kind, ...numbers]: EncodedRow): LimitRow {
   const [limit = 0, windowUs = 0, burst = 0, jitterUs = 0, available = 0, used = 0, opensInUs = 0, fullInUs = 0] =
     numbers
-  return { scope, name, kind, limit, windowUs, burst, jitterUs, available, used, opensInUs, fullInUs }
+  const [share = 1_000, pushedForUs = 0] = numbers.slice(8)
+  const measured = { available, used, opensInUs, fullInUs, share, pushedForUs }
+  return { scope, name, kind, limit, windowUs, burst, jitterUs, ...measured }
 }

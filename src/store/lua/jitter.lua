@@ -1,0 +1,65 @@
+-- What a limit knows of the way to its upstream: by how much it varies. Grants that come too late to be used double it,
+-- a calm minute halves it again. One for all tenants under a limit of one name. All times in microseconds.
+local jitter = {}
+
+local max, min, floor = math.max, math.min, math.floor
+
+local SECOND = 1000000
+-- How stale grants are judged: over this long, against these shares.
+local JUDGED_OVER = 10 * SECOND
+local TOO_STALE, CALM = 0.02, 0.005
+local CALM_FOR = 60 * SECOND
+local LARGEST = SECOND
+
+-- The state is "jitter:since:granted:stale:calm since".
+function jitter.open(rule, stored, now)
+  local state = { rule = rule, jitter = rule.jitter, since = now, granted = 0, stale = 0, calm_since = now }
+  if stored then
+    local known, since, granted, stale, calm = string.match(stored, "^(%d+):(%d+):(%d+):(%d+):(%d+)$")
+    state.jitter = max(rule.jitter, tonumber(known))
+    state.since, state.granted, state.stale = tonumber(since), tonumber(granted), tonumber(stale)
+    state.calm_since = tonumber(calm)
+  end
+  return state
+end
+
+local function largest(rule)
+  local of_window = rule.kind == "window" and floor(rule.window / 2) or rule.window
+  return min(LARGEST, max(of_window, rule.jitter))
+end
+
+-- Judges the last ten seconds when they are over.
+local function judge(state, now)
+  if now - state.since < JUDGED_OVER then
+    return
+  end
+  local share = state.granted > 0 and state.stale / state.granted or 0
+  if share > TOO_STALE then
+    state.jitter = min(state.jitter * 2, largest(state.rule))
+    state.calm_since = now
+  elseif share > CALM then
+    state.calm_since = now
+  elseif now - state.calm_since >= CALM_FOR and state.jitter > state.rule.jitter then
+    state.jitter = max(state.rule.jitter, floor(state.jitter / 2))
+    state.calm_since = now
+  end
+  state.since, state.granted, state.stale = now, 0, 0
+end
+
+function jitter.granted(state, permits, now)
+  judge(state, now)
+  state.granted, state.changed = state.granted + permits, true
+end
+
+function jitter.stale(state, now)
+  judge(state, now)
+  state.stale, state.changed = state.stale + 1, true
+end
+
+function jitter.stored(state)
+  return string.format(
+    "%.0f:%.0f:%d:%d:%.0f", state.jitter, state.since, state.granted, state.stale, state.calm_since
+  )
+end
+
+return jitter

@@ -1,0 +1,234 @@
+-- What an upstream says is left of a budget that it counts itself. A pool has several such budgets (its members); each
+-- job is granted by the one with most left. A quota without a pool is a pool of one without a name.
+--
+-- A rule is { name, kind, threshold, members }. Of each member: what remains (-1: unknown), when the upstream starts
+-- over, since when that has been so, the upstream's own limit (0: unknown) and what is in flight: granted to jobs that
+-- have not ended. While nothing is known, one job at a time goes out to ask.
+local time = require "time"
+
+local quota = {}
+
+local max, min, floor = math.max, math.min, math.floor
+
+local SECOND = 1000000
+local UNKNOWN = -1
+-- Two answers that say when the upstream starts over mean the same within this.
+local SAME = 5 * SECOND
+local SHORTEST_WAIT = SECOND
+local ONE = { "" }
+
+local function fresh(name)
+  return { name = name, remaining = UNKNOWN, reset = 0, since = 0, limit = 0, flying = 0 }
+end
+
+-- After a restart nothing is known: answers may have been lost. What is in flight has its leases, and stays.
+local function open_member(name, packed, is_restarted, now)
+  local member = fresh(name)
+  if packed then
+    member.remaining, member.reset, member.since = packed[1], packed[2], packed[3]
+    member.limit, member.flying = packed[4], packed[5]
+    if is_restarted or member.reset <= now then
+      member.remaining, member.reset, member.since = UNKNOWN, 0, 0
+    end
+  end
+  return member
+end
+
+-- The state is packed: restarts it has been through, then name and numbers of each member by turns.
+function quota.open(rule, stored, _, queue, now)
+  local state = { meter = quota, rule = rule, now = now, closed_until = 0, members = {}, changed = false }
+  local known, restarts = {}, 0
+  if stored then
+    local flat = cmsgpack.unpack(stored)
+    restarts = flat[1]
+    for i = 2, #flat, 2 do
+      known[flat[i]] = flat[i + 1]
+    end
+  end
+  for i, name in ipairs(rule.members or ONE) do
+    state.members[i] = open_member(name, known[name], restarts < queue.restarts, now)
+  end
+  return state
+end
+
+local function threshold(state, member)
+  if member.limit > 0 then
+    return min(state.rule.threshold, floor(member.limit / 10))
+  end
+  return state.rule.threshold
+end
+
+local function available(state, member)
+  if member.remaining == UNKNOWN then
+    return member.flying == 0 and 1 or 0
+  end
+  return max(0, member.remaining - threshold(state, member))
+end
+
+-- By all members together.
+function quota.available(state)
+  if state.closed_until > state.now then
+    return 0
+  end
+  local sum = 0
+  for _, member in ipairs(state.members) do
+    sum = sum + available(state, member)
+  end
+  return sum
+end
+
+-- The most that one job can cost now. A first call may cost what it likes: nobody knows better.
+function quota.largest(state)
+  local most = 0
+  for _, member in ipairs(state.members) do
+    local left = available(state, member)
+    most = max(most, member.remaining == UNKNOWN and left > 0 and math.huge or left)
+  end
+  return most
+end
+
+local function instant(state, member, permits)
+  if available(state, member) >= permits then
+    return 0
+  end
+  if member.remaining == UNKNOWN then
+    return member.flying == 0 and 0 or time.NEVER
+  end
+  return max(member.reset, state.now + SHORTEST_WAIT)
+end
+
+function quota.instant(state, permits)
+  local earliest = time.NEVER
+  for _, member in ipairs(state.members) do
+    earliest = min(earliest, instant(state, member, permits))
+  end
+  return max(state.closed_until, earliest)
+end
+
+local function find(state, name)
+  for _, member in ipairs(state.members) do
+    if member.name == name then
+      return member
+    end
+  end
+  return nil
+end
+
+local function richest(state)
+  local found, most = state.members[1], -1
+  for _, member in ipairs(state.members) do
+    local left = available(state, member)
+    if left > most then
+      found, most = member, left
+    end
+  end
+  return found
+end
+
+-- Charges a job to the member with most left and answers its name.
+function quota.charge(state, permits)
+  local member = richest(state)
+  if member.remaining ~= UNKNOWN then
+    member.remaining = member.remaining - permits
+  end
+  member.flying = member.flying + permits
+  state.changed = true
+  return member.name
+end
+
+-- A further call of a job that runs: it is in flight already. While nothing is known, the job is the one that asks.
+function quota.charge_again(state, permits)
+  local member = richest(state)
+  if member.remaining ~= UNKNOWN then
+    member.remaining = member.remaining - permits
+    state.changed = true
+  end
+end
+
+-- A job has ended, one way or another. `name` is nil where there is no pool.
+function quota.release(state, permits, name)
+  local member = find(state, name or "")
+  if member and member.flying > 0 then
+    member.flying = max(0, member.flying - permits)
+    state.changed = true
+  end
+end
+
+-- A job that was not started has called nobody.
+function quota.refund(state, permits, fence, name)
+  local member = find(state, name or "")
+  if member and member.remaining ~= UNKNOWN and fence >= member.since then
+    member.remaining = member.remaining + permits
+    state.changed = true
+  end
+end
+
+-- What an answer says. A later start-over replaces what is known; the same keeps the smaller remainder; an earlier one
+-- can only lower it, and one that is over says nothing. What is in flight the upstream may not have counted yet.
+function quota.learn(state, name, remaining, reset, limit)
+  local member = find(state, name or "")
+  if not member or reset <= state.now then
+    return
+  end
+  local left = max(0, remaining - member.flying)
+  if limit > 0 then
+    member.limit = limit
+  end
+  if member.remaining == UNKNOWN or reset > member.reset + SAME then
+    member.remaining, member.reset, member.since = left, reset, state.now
+  else
+    member.remaining = min(member.remaining, left)
+  end
+  state.changed = true
+end
+
+function quota.lasts_until(state)
+  local latest = 0
+  for _, member in ipairs(state.members) do
+    latest = max(latest, member.reset)
+  end
+  return latest
+end
+
+function quota.stored(state, queue)
+  local flat = { queue.restarts }
+  for _, member in ipairs(state.members) do
+    flat[#flat + 1] = member.name
+    flat[#flat + 1] = { member.remaining, member.reset, member.since, member.limit, member.flying }
+  end
+  return cmsgpack.pack(flat)
+end
+
+-- What is in flight, and when the upstream starts over.
+function quota.usage(state)
+  local flying = 0
+  for _, member in ipairs(state.members) do
+    flying = flying + member.flying
+  end
+  return flying, quota.lasts_until(state)
+end
+
+-- Whether any member says what is left. While none does, a job that runs is the one that asks.
+function quota.knows(state)
+  for _, member in ipairs(state.members) do
+    if member.remaining ~= UNKNOWN then
+      return true
+    end
+  end
+  return false
+end
+
+-- The limits of all members' upstreams; 0 while none has told.
+function quota.most(state)
+  local sum = 0
+  for _, member in ipairs(state.members) do
+    sum = sum + member.limit
+  end
+  return sum
+end
+
+function quota.batch()
+  return 1
+end
+
+return quota
