@@ -52,6 +52,11 @@ function bucket.open(rule, stored, jitter, queue, now, share)
   return state
 end
 
+-- An upstream has just pushed back: the next permits come at this share of the rate.
+function bucket.slow(state, share)
+  state.interval = ceil(interval_of(state.rule, state.jitter) / share)
+end
+
 -- How many permits could be granted now.
 function bucket.available(state)
   local now = state.now
@@ -61,7 +66,7 @@ function bucket.available(state)
   return max(0, floor(state.rule.burst - (max(state.tat, now) - now) / state.interval))
 end
 
--- When `permits` could be granted at once.
+-- When `permits` could be granted at once: more than the burst, when it has saved up for them.
 function bucket.instant(state, permits)
   return max(state.closed_until, ceil(state.tat - (state.rule.burst - permits) * state.interval))
 end

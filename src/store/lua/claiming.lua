@@ -4,6 +4,7 @@ local time = require "time"
 local tenants = require "tenants"
 local lanes = require "lanes"
 local turns = require "turns"
+local record = require "record"
 
 local claiming = {}
 
@@ -25,7 +26,7 @@ function claiming.open(q, wanted, max_bytes, has_suspect)
   end
   q.claim = {
     left = wanted, looks = 0, jobs = {}, fence = 0, fresh = nil, rotates = nil,
-    wait_until = time.NEVER, is_closed = false,
+    wait_until = time.NEVER, is_closed = false, saves_up = nil,
   }
   q.bytes_left, q.suspect_taken, q.entered = max_bytes, has_suspect, {}
 end
@@ -55,7 +56,7 @@ local function take_overridden(q, tenant, standing, count)
       q.claim.rotates = level
       if level ~= standing then
         for i = from + 2, #jobs, 2 do
-          jobs[i] = "^" .. standing .. "\n" .. jobs[i]
+          jobs[i] = record.standing_on(standing, jobs[i])
         end
       end
     end
@@ -79,9 +80,9 @@ local function available_to(q, tenant)
   return granting.available(tenant.limits or granting.of_tenant(q, tenant))
 end
 
-local function charge(q, tenant, level, got)
+local function charge(q, tenant, level, permits, from)
   local claim = q.claim
-  local jitter = granting.charge(q, tenant, level, got, claim.fence)
+  local jitter = granting.charge(q, tenant, level, permits, claim.fence, from)
   if jitter then
     claim.fresh = math.min(claim.fresh or jitter, jitter)
   end
@@ -111,6 +112,21 @@ local function least(a, b, c, d)
   return c < a and c or a
 end
 
+-- The next job costs more than there is. Whoever lacks it waits until it is there; where that is the queue or the level,
+-- all others wait with it, or what they take would keep it from ever coming together.
+local function save_up(q, tenant, level, at)
+  local costs = require "costs"
+  local claim = q.claim
+  local scope, until_us, limit = costs.lacking(q)
+  if scope == 3 then
+    park(q, tenant, at, until_us, limit)
+    return
+  end
+  granting.deny_all(q, scope == 1 and "queue" or level, limit)
+  claim.saves_up, claim.is_closed = scope == 1 and "queue" or level, scope == 1
+  claim.wait_until = scope == 1 and until_us or math.min(claim.wait_until, until_us)
+end
+
 -- One tenant's turn, or what is left of it. It goes back in line unless it is empty, parked or held.
 local function serve(q, tenant, level, allowed, is_guarded)
   local claim, at = q.claim, tenant.at[level]
@@ -124,17 +140,26 @@ local function serve(q, tenant, level, allowed, is_guarded)
     return
   end
   local size = q.settings.quantum * tenant.weight * 1000
-  local rest = ceil((size - at.used) / 1000)
-  local got, is_held = take(q, tenant, level, least(claim.left, rest, allowed, free))
+  local rest, from = ceil((size - at.used) / 1000), #claim.jobs
+  local count = least(claim.left, rest, allowed, free)
+  if q.has_costs then
+    local costs = require "costs"
+    count = math.min(claim.left, costs.open(q, tenant, level, rest))
+  end
+  local got, is_held = take(q, tenant, level, count)
   if got > 0 then
     if claim.fence == 0 then
       claim.fence = queue.next_fence(q)
     end
     claim.left = claim.left - got
+    local cost = q.budget and q.budget.spent or got
     if granting then
-      charge(q, tenant, level, got)
+      charge(q, tenant, level, cost, from)
     end
-    tenants.account(q, tenant, level, at, got)
+    tenants.account(q, tenant, level, at, got, cost)
+  elseif q.budget and q.budget.need then
+    save_up(q, tenant, level, at)
+    return
   end
   local is_over = at.used >= size or (is_guarded and got > 0)
   if is_over then
@@ -209,6 +234,9 @@ local function claim_level(q, level, levels)
     end
     if free > 0 then
       serve(q, tenant, standing, queue_free < free and queue_free or free, is_guarded)
+    end
+    if claim.saves_up and (claim.is_closed or claim.saves_up == level) then
+      return
     end
   end
 end

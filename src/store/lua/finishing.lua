@@ -60,7 +60,8 @@ local function succeed_in_action(q, name, lane, ended, ours, list, first, at)
   return at + 2 + lines
 end
 
--- The jobs of one claim that succeeded, group by group: a group is of one tenant, level and action. When the claim
+-- The jobs of one claim that succeeded, group by group: a group is of one tenant, level and action; each job of it cost
+-- one permit and no pool granted it (the others are told of one by one). When the claim
 -- still holds as many jobs as its worker has not told of before, they are all the worker's; else each is looked for.
 -- A worker that tells of a whole claim does not name its jobs. Answers where the next claim starts; nil when the jobs
 -- must be named: the claim is not what the worker takes it for, or one of its jobs may be cancelled.
@@ -82,7 +83,7 @@ local function succeed(q, list, at, position)
     end
     at = at + 4
     if ours > 0 then
-      running.ends(q, name, standing, ours)
+      running.ends(q, name, standing, ours, ours, nil)
       queue.count(q, "succeeded", ours)
     end
     if lane ~= "" then
@@ -98,30 +99,39 @@ end
 
 local function finish_others(q, list, from, position)
   local outcomes = require "outcomes"
-  local record = require "record"
   local seen = {}
   for i = from, #list, 7 do
     local fence, job = list[i], list[i + 1]
     local ended = ended_of(q, fence)
-    local text = redis.call("HGET", ended.claim_key, job)
-    if not text or seen[fence .. job] then
+    local held = redis.call("HGET", ended.claim_key, job)
+    if not held or seen[fence .. job] then
       q.stale[#q.stale + 1] = position
     else
       seen[fence .. job] = true
       ended.jobs[#ended.jobs + 1] = job
-      text = record.of_claimed(text)
-      outcomes.apply(q, fence, job, list[i + 2], list[i + 3], tonumber(list[i + 4]), list[i + 5], text, list[i + 6])
+      outcomes.apply(q, fence, job, list[i + 2], list[i + 3], tonumber(list[i + 4]), list[i + 5], held, list[i + 6])
     end
     position = position + 1
   end
+end
+
+-- Before the claims stand lessons: how many, then each.
+local function lessons_of(list, from)
+  local count = tonumber(list[from])
+  if count == 0 then
+    return 0, from + 1
+  end
+  local lessons = require "lessons"
+  return count, from + 1 + count * lessons.WIDTH
 end
 
 -- Fills q.ended and q.stale. Positions are counted over the jobs as they stand in the list, from 0. Answers whether it
 -- could: false when jobs must be named.
 function finishing.run(q, list, from)
   q.ended, q.stale = {}, {}
-  local at, position = from + 1, 0
-  for _ = 1, tonumber(list[from]) do
+  local lesson_count, claims_at = lessons_of(list, from)
+  local at, position = claims_at + 1, 0
+  for _ = 1, tonumber(list[claims_at]) do
     at, position = succeed(q, list, at, position)
     if not at then
       return false
@@ -129,6 +139,10 @@ function finishing.run(q, list, from)
   end
   if list[at] then
     finish_others(q, list, at, position)
+  end
+  if lesson_count > 0 then
+    local lessons = require "lessons"
+    lessons.apply(q, list, from + 1, lesson_count)
   end
   return true
 end

@@ -132,7 +132,8 @@ local function drop_first(front, first)
   end
 end
 
--- Answers how many it took, and whether it stopped at a suspect that must wait: one to a process at a time.
+-- Answers how many it took, and whether it stopped at one that must wait: a suspect, of which a process has one at a
+-- time, or one that costs too much.
 function fronts.take(q, tenant, lane, count, taken)
   local front, got = lane.front, 0
   while got < count and front.left > 0 and q.bytes_left > 0 do
@@ -141,11 +142,18 @@ function fronts.take(q, tenant, lane, count, taken)
     if is_suspect and q.suspect_taken then
       return got, true
     end
+    local is_marked = fronts.is_marked(q, tenant, lane, first.job)
+    if q.budget and not is_marked then
+      local costs = require "costs"
+      if not costs.fits(q, first.text) then
+        return got, true
+      end
+    end
     drop_first(front, first)
     if first.is_aside then
       note(q, "unset_aside", first.job)
     end
-    if not fronts.is_marked(q, tenant, lane, first.job) then
+    if not is_marked then
       q.suspect_taken = q.suspect_taken or is_suspect
       local at = #taken
       taken[at + 1], taken[at + 2] = first.job, first.text

@@ -130,8 +130,15 @@ local function is_marked(q, tenant, lane, job)
   return fronts.is_marked(q, tenant, lane, job)
 end
 
+-- Whether its cost is within what the turn and the limits have room for.
+local function fits(q, text)
+  local costs = require "costs"
+  return costs.fits(q, text)
+end
+
+-- Answers how many it took, and whether it stopped at one that costs too much.
 local function take_list(q, tenant, lane, count, taken)
-  local got, at, from, bytes_left = 0, #taken, lane.taken, q.bytes_left
+  local got, at, from, bytes_left, has_budget = 0, #taken, lane.taken, q.bytes_left, q.budget ~= nil
   local start, stop = lane.start, ":" .. tenant.name
   while got < count and from < lane.length and bytes_left > 0 do
     local to = from + (count - got < STEP and count - got or STEP)
@@ -148,13 +155,17 @@ local function take_list(q, tenant, lane, count, taken)
       local job, text = head .. DIGITS[last] .. stop, texts[i]
       from, last = from + 1, last + 1
       if tenant.marks == 0 or not is_marked(q, tenant, lane, job) then
+        if has_budget and not fits(q, text) then
+          lane.taken, q.bytes_left = from - 1, bytes_left
+          return got, true
+        end
         taken[at + 1], taken[at + 2] = job, text
         at, got, bytes_left = at + 2, got + 1, bytes_left - #text
       end
     end
   end
   lane.taken, q.bytes_left = from, bytes_left
-  return got
+  return got, false
 end
 
 local function take_front(q, tenant, lane, count, taken)
@@ -166,7 +177,8 @@ local function take_front(q, tenant, lane, count, taken)
 end
 
 -- Takes up to `count` jobs of one line into `taken` (job, record, …), from as many of its lanes as it needs.
--- Answers how many, and whether what is left cannot be taken in this claim: a second suspect, or the reply is full.
+-- Answers how many, and whether what is left cannot be taken in this claim: a second suspect, one that costs too much,
+-- or the reply is full.
 function lanes.take(q, tenant, level, count, taken)
   local line = tenant.at[level]
   local got = 0
@@ -176,8 +188,9 @@ function lanes.take(q, tenant, level, count, taken)
     local wanted = lane.is_ordered and (lane.busy and 0 or 1) or count - got
     local before = #taken
     local n, is_held = take_front(q, tenant, lane, wanted, taken)
-    if not (is_held and lane.is_ordered) then
-      n = n + take_list(q, tenant, lane, wanted - n, taken)
+    if not (is_held and (lane.is_ordered or q.budget)) then
+      local listed, is_costly = take_list(q, tenant, lane, wanted - n, taken)
+      n, is_held = n + listed, is_held or is_costly
     end
     got = got + n
     if n > 0 and line.lanes > 1 then

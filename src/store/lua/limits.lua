@@ -3,6 +3,7 @@
 -- a tenant's in the tenant's hash.
 local jitter = require "jitter"
 local meters = require "meters"
+local record = require "record"
 local tenants = require "tenants"
 
 local limits = {}
@@ -65,6 +66,7 @@ function limits.open(q)
     for _, rule in ipairs(rules[scope] or NONE) do
       local field = scope .. "/" .. rule.name
       want(field .. "/pushed")
+      opened.has_quota = opened.has_quota or rule.kind == "quota"
       if rule.kind ~= "concurrency" then
         want(field)
       end
@@ -73,9 +75,10 @@ function limits.open(q)
       end
     end
   end
-  opened.may_hold = q.has_own_slots
+  opened.may_hold, opened.has_quota = q.has_own_slots, opened.has_quota or q.has_own_quota
   for _, rule in ipairs(opened.tenant) do
     opened.may_hold = opened.may_hold or meters.may_hold(rule)
+    opened.has_quota = opened.has_quota or rule.kind == "quota"
     if meters.has_jitter(rule) then
       want(jitter_field("tenant", rule.name))
     end
@@ -260,11 +263,24 @@ function limits.batch_instant(states, wanted)
   return latest
 end
 
-local function charge_all(q, scope, states, permits, fence, narrowest)
+-- Each job by the member with most left.
+local function charge_pool(q, state, level, from)
+  local jobs = q.claim.jobs
+  for i = from + 2, #jobs, 2 do
+    local member = state.meter.charge(state, record.cost(record.of_claimed(jobs[i])))
+    jobs[i] = record.granted_by(jobs[i], level, state.rule.name, member)
+  end
+end
+
+local function charge_all(q, scope, states, permits, fence, narrowest, level, from)
   for i = 1, #states do
     local state = states[i]
     count_grants(q, scope, state.rule, permits)
-    state.meter.charge(state, permits, fence)
+    if state.rule.members then
+      charge_pool(q, state, level, from)
+    else
+      state.meter.charge(state, permits, fence)
+    end
     local known = state.known
     if known then
       jitter.granted(known, permits, q.now)
@@ -276,15 +292,16 @@ local function charge_all(q, scope, states, permits, fence, narrowest)
   return narrowest
 end
 
--- Answers the narrowest jitter of all that were charged, nil where none has any: how long the grant keeps.
-function limits.charge(q, tenant, level, permits, fence)
+-- For the jobs of the claim behind the place `from`. Answers the narrowest jitter of all that were charged, nil where
+-- none has any: how long the grant keeps.
+function limits.charge(q, tenant, level, permits, fence, from)
   local of_queue, of_level, narrowest = q.limits.queue, q.limits[level], nil
   if of_queue[1] or of_level[1] then
-    narrowest = charge_all(q, "queue", of_queue, permits, fence, nil)
-    narrowest = charge_all(q, level, of_level, permits, fence, narrowest)
+    narrowest = charge_all(q, "queue", of_queue, permits, fence, nil, level, from)
+    narrowest = charge_all(q, level, of_level, permits, fence, narrowest, level, from)
   end
   local of_tenant = tenant.limits or limits.of_tenant(q, tenant)
-  return charge_all(q, "tenant", of_tenant, permits, fence, narrowest)
+  return charge_all(q, "tenant", of_tenant, permits, fence, narrowest, level, from)
 end
 
 -- Calls `visit` with every limit a job of the tenant stands under, and with what it is attached to.
@@ -315,6 +332,20 @@ function limits.charge_again(q, tenant, level, permits, fence)
     end
   end)
   return narrowest
+end
+
+-- Jobs that run no longer are no longer in flight where an upstream counts. `members` as in refund, nil without.
+function limits.release(q, name, level, permits, members)
+  local function of(states)
+    for _, state in ipairs(states) do
+      if state.rule.kind == "quota" then
+        state.meter.release(state, permits, members and members[state.rule.name])
+      end
+    end
+  end
+  of(q.limits.queue)
+  of(q.limits[level])
+  of(limits.of_tenant(q, tenants.load(q, name)))
 end
 
 -- Permits of a job that was never started. `members` are those of pools that granted it, by limit.

@@ -16,10 +16,10 @@ local COUNTED_AS = {
 }
 
 -- Permits of a job that was never started go back to its limits.
-local function refund(q, tenant, level, fence, is_stale)
+local function refund(q, tenant, level, cost, fence, is_stale, members)
   if q.limits then
     local limits = require "limits"
-    limits.refund(q, tenant, level, tonumber(fence), is_stale)
+    limits.refund(q, tenant, level, cost, tonumber(fence), is_stale, members)
   end
   -- It may have been parked because of this very permit: its limits are asked again.
   standing.unpark(q, tenant)
@@ -58,11 +58,13 @@ local function account(q, action, sequence, told)
 end
 
 -- `delay` in µs, `detail` (an error; for a dead letter its reason and a comma before it) and `told` (for an action:
--- measures, line break, result) are the worker's.
-function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, text, told)
+-- measures, line break, result) are the worker's. `held` is what the claim holds under the job.
+function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, held, told)
   local level, lane, sequence, name = places.parse(job)
   local tenant = tenants.load(q, name)
-  running.ends(q, name, stood_on, 1)
+  local text, _, members = record.of_claimed(held)
+  local cost = record.cost(text)
+  running.ends(q, name, stood_on, 1, cost, members)
   local action = actions.of_lane(q, name, lane, sequence)
   if outcome == "succeeded" then
     queue.count(q, "succeeded", 1)
@@ -76,7 +78,7 @@ function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, text, t
   end
   if outcome == "returned" or outcome == "unknown" then
     -- Neither was started. A released one was: its call may have been made, so its permits are spent.
-    refund(q, tenant, stood_on, fence, outcome == "returned")
+    refund(q, tenant, stood_on, cost, fence, outcome == "returned", members)
   end
   if outcome ~= "dead" then
     queue.count(q, COUNTED_AS[outcome], 1)

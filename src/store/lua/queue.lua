@@ -36,7 +36,7 @@ end
 
 -- nil when the queue is not registered: the store is new, or was emptied.
 function queue.open(keys, now)
-  local values = redis.call("HMGET", keys.queue, "settings", "server", "state", "pauses", "own_limits")
+  local values = redis.call("HMGET", keys.queue, "settings", "server", "state", "pauses", "own_limits", "costs")
   if not values[1] then
     return nil
   end
@@ -44,7 +44,9 @@ function queue.open(keys, now)
   local q = {
     keys = keys, now = now, settings = cmsgpack.unpack(values[1]), server = values[2], counts = {},
     stored_state = values[3], has_own_limits = values[5] ~= false,
-    has_own_slots = values[5] == "slots", server_changed = false, pauses_changed = false,
+    has_own_slots = values[5] == "slots" or values[5] == "quota", has_own_quota = values[5] == "quota",
+    -- Some job has cost more than one permit: until then nobody looks at what they cost.
+    has_costs = values[6] ~= false, budget = nil, server_changed = false, pauses_changed = false,
     claim = nil, limits = nil, tenants = nil, runs = nil, lines = nil, ended = nil, stale = nil, moves = nil,
     bytes_left = 0, suspect_taken = false, lanes = nil,
     clock = 0, fence = 0, turns = 0, restarts = 0, restarted_at = 0, waiting = 0, delayed = 0, running = 0,

@@ -7,15 +7,19 @@ local find, sub, match, byte = string.find, string.sub, string.match, string.byt
 local LINE_BREAK, CARET, ASTERISK = 10, 94, 42
 local NO_MEMBERS = {}
 
--- Before what a claim holds under a job: where it stood, if that is not its own level or a pool granted it, and which
--- member of which pool did.
-function record.claimed_prefix(stood_on, members)
-  return "^" .. stood_on .. members .. "\n"
+-- What a claim holds under a job that stood on another level than its own.
+function record.standing_on(level, text)
+  return "^" .. level .. "\n" .. text
 end
 
--- As claimed_prefix takes it, of one pool.
-function record.member(limit, member)
-  return "&" .. limit .. "=" .. member
+-- What a claim holds under a job that a member of a pool granted.
+function record.granted_by(value, level, limit, member)
+  local told = "&" .. limit .. "=" .. member
+  if byte(value) ~= CARET then
+    return "^" .. level .. told .. "\n" .. value
+  end
+  local stop = find(value, "\n", 1, true)
+  return sub(value, 1, stop - 1) .. told .. sub(value, stop)
 end
 
 -- Of what a claim holds under a job: its record, the level it stood on if that is told, and by limit the member of a

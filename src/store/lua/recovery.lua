@@ -16,9 +16,9 @@ local STALLED_AT_ONCE = 256 -- jobs of expired leases brought back in one claim
 
 local function stall(q, job, value)
   local level, lane, sequence, name = places.parse(job)
-  local text, stood_on = record.of_claimed(value)
+  local text, stood_on, members = record.of_claimed(value)
   local tenant = tenants.load(q, name)
-  running.ends(q, name, stood_on or level, 1)
+  running.ends(q, name, stood_on or level, 1, record.cost(text), members)
   local action, became = actions.of_lane(q, name, lane, sequence), "canceled"
   if not moves.end_canceled(q, tenant, level, lane, job, action and actions.is_over(action)) then
     became = moves.stalled(q, tenant, level, lane, sequence, job, text)

@@ -294,13 +294,13 @@ local function write(q, tenant, out, sets)
   end
 end
 
--- Jobs of a tenant that is in line were started: what that means for its share.
-function tenants.account(q, tenant, standing, at, count)
+-- Jobs of a tenant that is in line were started: what that means for its share, which goes by cost.
+function tenants.account(q, tenant, standing, at, count, cost)
   tenant.waiting, q.waiting = tenant.waiting - count, q.waiting - count
   tenants.runs(q, tenant.name, standing, count)
   local virtual, weights, now = VIRTUAL[standing], q[WEIGHTS[standing]], q.now
-  q[virtual] = q[virtual] + floor(count * 1e9 / (weights > 1 and weights or 1))
-  at.received, at.used = at.received + count, at.used + count * 1000
+  q[virtual] = q[virtual] + floor(cost * 1e9 / (weights > 1 and weights or 1))
+  at.received, at.used = at.received + cost, at.used + cost * 1000
   local waited = now - at.since
   if waited > at.longest then
     at.longest = waited

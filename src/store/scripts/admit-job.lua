@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Charges every bucket a running job stands under once more, just before it calls the upstream: all or none.
+-- Charges every limit a running job stands under once more, just before it calls the upstream: all or none.
 -- Replies {"admitted", fresh}, {"wait", µs} until they can all grant, {"stale"} if the job is no longer the caller's,
 -- or {"unregistered"}.
 local time = require "time"
@@ -54,7 +54,7 @@ local tenant = tenants.load(q, name)
 local latest, last, last_scope = 0, nil, nil
 for _, scope in ipairs({ "queue", standing, "tenant" }) do
   local states = scope == "tenant" and limits.of_tenant(q, tenant) or q.limits[scope]
-  local instant, state = limits.bucket_instant(states, now)
+  local instant, state = limits.further_instant(states, now)
   if instant > latest then
     latest, last, last_scope = instant, state, scope
   end
@@ -65,7 +65,7 @@ if latest > 0 then
   reply = { "wait", latest - now }
 else
   -- Charged under a fence of its own, so that nothing the job's claim gives back can be mistaken for it.
-  local jitter = limits.charge(q, tenant, standing, 1, queue.next_fence(q), true)
+  local jitter = limits.charge_again(q, tenant, standing, 1, queue.next_fence(q))
   reply = { "admitted", jitter and math.floor(jitter * FRESH_SHARE) or 0 }
 end
 limits.save(q)

@@ -36,7 +36,8 @@ if not q then
 end
 local patch = cjson.decode(patch_json)
 local tenant = tenants.load(q, name)
-local has_slots = false
+local HOLDS = { concurrency = "slots", quota = "quota" }
+local own_limits = q.has_own_quota and "quota" or q.has_own_slots and "slots" or "buckets"
 
 if patch.weight then
   standing.reweigh(q, tenant, patch.weight)
@@ -65,7 +66,7 @@ if patch.limits then
     return a.name < b.name
   end)
   for _, rule in ipairs(own) do
-    has_slots = has_slots or rule.kind == "concurrency"
+    own_limits = own_limits ~= "quota" and HOLDS[rule.kind] or own_limits
   end
   tenants.set(tenant, "limits", #own > 0 and cmsgpack.pack(own) or nil)
   events.add(q, "limits.changed", { "tenant", name })
@@ -81,9 +82,9 @@ end
 standing.settle(q, tenant)
 local sleeper = waking.find(q)
 
--- Claims look for limits of tenants' own, and for tenants that wait for slots, only once there are any.
-if tenant.fields.limits and not q.has_own_slots then
-  redis.call("HSET", queue_key, "own_limits", has_slots and "slots" or "buckets")
+-- Claims look for limits of tenants' own, and for tenants that wait without an instant, only once there are any.
+if tenant.fields.limits then
+  redis.call("HSET", queue_key, "own_limits", own_limits)
 end
 if patch.paused == true then
   redis.call("ZADD", paused_key, "NX", now, name)

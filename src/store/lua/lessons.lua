@@ -1,0 +1,82 @@
+-- What the answers of upstreams teach the limits their calls were granted by.
+local tenants = require "tenants"
+local limits = require "limits"
+local bucket = require "bucket"
+
+local lessons = {}
+
+-- Fields of one lesson in the list: tenant, level it stood on, limit or empty, member of a pool or empty, fence,
+-- µs for which the upstream pushed back (0: it did not say how long; empty: it did not push back), and what is left by
+-- its word ("remaining:µs until it starts over:limit") or empty.
+lessons.WIDTH = 7
+
+-- The higher, the narrower is a limit among those of its scope.
+local function narrowness(state)
+  local rule = state.rule
+  if rule.kind == "concurrency" then
+    return 0
+  elseif rule.kind == "quota" then
+    return 1
+  end
+  return 1 + rule.window / rule.count
+end
+
+-- The limit of that name; without a name the narrowest, which is one of the tenant's before one of its level before one
+-- of the queue, and one that meters calls before one that only counts jobs.
+local function find(q, tenant, level, name, kind)
+  local scopes = { limits.of_tenant(q, tenant), q.limits[level], q.limits.queue }
+  local found, best = nil, -1
+  for i = 1, 3 do
+    for _, state in ipairs(scopes[i]) do
+      if not kind or state.rule.kind == kind then
+        if name ~= "" and state.rule.name == name then
+          return state
+        end
+        local rank = narrowness(state)
+        if name == "" and rank > best and (best <= 0 or not found or found.scope == i) then
+          found, best = { state = state, scope = i }, rank
+        end
+      end
+    end
+  end
+  return found and found.state
+end
+
+local function close(q, state, fence, for_us)
+  local pushback = require "pushback"
+  local closed_until = for_us > 0 and q.now + math.min(for_us, q.settings.max_close) or 0
+  state.pushed = pushback.learn(state.pushed, fence, closed_until, q.now)
+  state.pushed_changed = true
+  state.closed_until = math.max(state.closed_until, state.pushed.closed_until)
+  if state.rule.kind == "bucket" then
+    bucket.slow(state, pushback.share(state.pushed))
+  end
+end
+
+local function feed(q, state, member, reading)
+  local remaining, resets_in, limit = string.match(reading, "^(%d+):(%d+):(%d+)$")
+  state.meter.learn(state, member, tonumber(remaining), q.now + tonumber(resets_in), tonumber(limit))
+end
+
+function lessons.apply(q, list, from, count)
+  if not q.limits then
+    return
+  end
+  for at = from, from + (count - 1) * lessons.WIDTH, lessons.WIDTH do
+    local tenant, level, name = tenants.load(q, list[at]), list[at + 1], list[at + 2]
+    if list[at + 5] ~= "" then
+      local state = find(q, tenant, level, name)
+      if state then
+        close(q, state, tonumber(list[at + 4]), tonumber(list[at + 5]))
+      end
+    end
+    if list[at + 6] ~= "" and q.limits.has_quota then
+      local state = find(q, tenant, level, name, "quota")
+      if state then
+        feed(q, state, list[at + 3], list[at + 6])
+      end
+    end
+  end
+end
+
+return lessons
