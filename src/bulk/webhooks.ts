@@ -44,7 +44,7 @@ export class WebhookTeller {
     }
     const payload: HttpRequestPayload = { method: 'POST', url, headers, body, expect: ['2xx'] }
     const { signal } = new AbortController()
-    const answer = await this.#send({ payload }, { signal, fence: '', admit: () => Promise.resolve() })
+    const answer = await this.#send({ payload }, { signal, admit: () => Promise.resolve(), learn: () => undefined })
     if (!('status' in answer)) throw new Error(`the webhook ${new URL(url).host} was not told: ${reasonOf(answer)}`)
   }
 

@@ -1,11 +1,13 @@
 import { LeaseLostError } from '../errors.ts'
+import type { Pushback } from '../limits/upstream-answer.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
 import { type Finish, type FinishedInAction, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
 import { renewLeases } from '../store/scripts/renew-leases.ts'
-import { finishOf, toldOf } from './finish.ts'
+import { finishedJob, finishOf, toldOf } from './finish.ts'
 import type { Grant } from './grant.ts'
-import type { Job, LeasedJob } from './job.ts'
+import type { GrantedBy, Job, LeasedJob } from './job.ts'
+import { type Answer, Lessons } from './lesson.ts'
 import type { RunResult } from './outcome.ts'
 import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
@@ -19,6 +21,13 @@ export interface ClaimedJob<Payload = unknown> extends Job<Payload> {
    * used up first, if it is not too old; further calls are charged.
    */
   admit(): Promise<void>
+  /** Which member of a pool granted the job, by the limit's name: use that one's token. */
+  readonly grant: GrantedBy
+  /**
+   * Tells the limits what an answer of the upstream says, with the job's end: what is left of its quota, or that it pushed
+   * back. Answers the pushback, if it is one.
+   */
+  learn(answer: Answer): Pushback | undefined
   /** @param value - What its action keeps of it, if it keeps results. */
   succeed(value?: unknown): Promise<void>
   /** Retried, or a dead letter when it has failed too often. A `PermanentError` makes it a dead letter at once. */
@@ -42,6 +51,7 @@ export class ClaimHandle implements ClaimedJob {
   readonly #onDuties: () => void
   readonly #figures: QueueFigures
   readonly #claimedAt = performance.now()
+  readonly #lessons = new Lessons()
 
   constructor(options: {
     job: LeasedJob
@@ -89,6 +99,12 @@ export class ClaimHandle implements ClaimedJob {
   get attempt() {
     return this.#job.attempt
   }
+  get cost() {
+    return this.#job.cost
+  }
+  get grant() {
+    return this.#job.grant
+  }
   get createdAt() {
     return this.#job.createdAt
   }
@@ -98,6 +114,10 @@ export class ClaimHandle implements ClaimedJob {
 
   admit(): Promise<void> {
     return this.#grant.admit()
+  }
+
+  learn(answer: Answer): Pushback | undefined {
+    return this.#lessons.learn(answer)
   }
 
   succeed(value?: unknown): Promise<void> {
@@ -110,6 +130,7 @@ export class ClaimHandle implements ClaimedJob {
   }
 
   throttle(options: { retryAfterMs?: number } = {}): Promise<void> {
+    this.#lessons.pushedBack(options.retryAfterMs)
     return this.#finish({ kind: 'throttled', retryAfterMs: options.retryAfterMs })
   }
 
@@ -131,14 +152,13 @@ export class ClaimHandle implements ClaimedJob {
   }
 
   async #tell(finish: Finish, action?: FinishedInAction): Promise<void> {
-    const { fence, key: jobKey, tenantToken: tenant, standing } = this.#job
     const reply = await finishAndClaim(this.#requests, {
       wanted: 0,
       levels: '',
       leaseMs: this.#leaseMs,
       idleForMs: 0,
       hasSuspect: false,
-      finished: [{ fence, jobKey, tenant, standing, finish, ...(action ? { action } : {}) }],
+      finished: [finishedJob(this.#job, finish, action, this.#lessons.lessonFor(undefined))],
     })
     if (reply.hasDuties) this.#onDuties()
     if (reply.stale.length > 0) throw this.#lost()

@@ -1,5 +1,5 @@
 import { encodeError } from '../store/record.ts'
-import type { Finish, FinishedInAction } from '../store/scripts/finish-and-claim.ts'
+import type { Finish, FinishedInAction, FinishedJob, Lesson } from '../store/scripts/finish-and-claim.ts'
 import type { LeasedJob } from './job.ts'
 import type { RunResult } from './outcome.ts'
 import { retryDelayMs, throttleDelayMs } from './retry.ts'
@@ -34,6 +34,35 @@ export function finishOf(job: LeasedJob, result: RunResult, patience: Patience):
       return { outcome: 'throttled', delayMs: throttleDelayMs(result.retryAfterMs) }
     }
   }
+}
+
+/** What goes to the store. Thousands a second are plain: what they do not have is left out. */
+export function finishedJob(
+  job: LeasedJob,
+  finish: Finish,
+  action: FinishedInAction | undefined,
+  lesson: Lesson | undefined,
+): FinishedJob {
+  const { fence, key: jobKey, tenantToken: tenant, standing } = job
+  if (!job.isSpecial && !lesson) {
+    return action ? { fence, jobKey, tenant, standing, finish, action } : { fence, jobKey, tenant, standing, finish }
+  }
+  const member = lesson && memberFor(job, lesson)
+  return {
+    fence,
+    jobKey,
+    tenant,
+    standing,
+    finish,
+    ...(action ? { action } : {}),
+    ...(job.isSpecial ? { isSpecial: true } : {}),
+    ...(lesson ? { lesson: member === undefined ? lesson : { ...lesson, member } } : {}),
+  }
+}
+
+/** Whose budget it was: of the pool that is named, or of the only one. */
+function memberFor({ grant }: LeasedJob, { upstream }: Lesson): string | undefined {
+  return grant[upstream] ?? Object.values(grant)[0]
 }
 
 /** What the action of a job is told of a run with which the job has ended; undefined for any other run. */

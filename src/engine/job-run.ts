@@ -1,8 +1,10 @@
 import type { Clock } from '../clock.ts'
 import { JobTimeoutError } from '../errors.ts'
+import type { Pushback } from '../limits/upstream-answer.ts'
 import type { Requests } from '../store/requests.ts'
 import { Grant } from './grant.ts'
-import type { Job, LeasedJob } from './job.ts'
+import type { GrantedBy, Job, LeasedJob } from './job.ts'
+import { type Answer, Lessons } from './lesson.ts'
 import { type RunResult, resultOfReturn, resultOfThrow } from './outcome.ts'
 
 /** What a handler gets beside its job. */
@@ -16,6 +18,13 @@ export interface JobContext {
    * limits allow a call *now*. The job's own grant is used up first; further calls are charged.
    */
   admit(): Promise<void>
+  /** Which member of a pool granted the job, by the limit's name: use that one's token. */
+  readonly grant: GrantedBy
+  /**
+   * Tells the limits what an answer of the upstream says: what is left of its quota, or that it pushed back. Answers the
+   * pushback, if it is one, for `throttled(…)`. `httpRequest` does this by itself.
+   */
+  learn(answer: Answer): Pushback | undefined
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a handler says what its payload is; the engine cannot know it.
@@ -45,6 +54,7 @@ export class JobRun implements JobContext {
   #grant: Grant | undefined
   #controller: AbortController | undefined
   #abortReason: Error | undefined
+  #lessons: Lessons | undefined
   #isEnded = false
 
   constructor(job: LeasedJob, setting: RunSetting, { startedAt, timeoutMs }: { startedAt: number; timeoutMs: number }) {
@@ -56,6 +66,15 @@ export class JobRun implements JobContext {
 
   get fence(): string {
     return this.job.fence
+  }
+
+  get grant(): GrantedBy {
+    return this.job.grant
+  }
+
+  /** What its upstream taught. */
+  get lessons(): Lessons | undefined {
+    return this.#lessons
   }
 
   get signal(): AbortSignal {
@@ -100,6 +119,11 @@ export class JobRun implements JobContext {
     return this.#grant.admit(this.signal)
   }
 
+  learn(answer: Answer): Pushback | undefined {
+    this.#lessons ??= new Lessons()
+    return this.#lessons.learn(answer)
+  }
+
   timeOut(): void {
     const error = new JobTimeoutError({ jobId: this.job.id, jobTimeoutMs: this.timeoutMs })
     this.abort(error)
@@ -109,6 +133,10 @@ export class JobRun implements JobContext {
   #end(result: RunResult): void {
     if (this.#isEnded) return
     this.#isEnded = true
+    if (result.kind === 'throttled') {
+      this.#lessons ??= new Lessons()
+      this.#lessons.pushedBack(result.retryAfterMs)
+    }
     this.#setting.onEnd(this, result)
   }
 }

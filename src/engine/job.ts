@@ -104,6 +104,11 @@ export class LeasedJob implements Job {
     return this.#payload
   }
 
+  /** It cost more than one permit, or a pool granted it. */
+  get isSpecial(): boolean {
+    return this.record.cost !== 1 || this.grant !== noGrant
+  }
+
   /** It has outlived two leases: a process runs one such job at a time, lest it takes others with it. */
   get isSuspect(): boolean {
     return this.record.history.stalls > 1

@@ -5,6 +5,8 @@ import { checkQueueOptions, declaredSettings, type QueueOptions } from './queue-
 it('fills in every default', () => {
   expect(checkQueueOptions('q', undefined)).toEqual({
     limits: { queue: [], high: [], normal: [], low: [], tenant: [] },
+    share: 'fair',
+    maxCloseMs: 3_600_000,
     quantum: 4,
     alpha: 0,
     maxProgressMs: 60_000,

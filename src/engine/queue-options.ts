@@ -7,6 +7,17 @@ export interface QueueOptions {
   /** Budgets that a job must be granted before it runs; none unless given. Shared. */
   limits?: LimitsOption
   /**
+   * How tenants share the limits of the queue. `'fair'`: equal by weight among all that can use it, and what one leaves
+   * another takes. `'strict'`: nobody gets more than an equal part, whether the others use theirs or not. Shared.
+   * @default 'fair'
+   */
+  share?: 'fair' | 'strict'
+  /**
+   * For how long an upstream that pushes back can close a limit, whatever it says. Shared.
+   * @default 3_600_000
+   */
+  maxCloseMs?: number
+  /**
    * How much a tenant of weight 1 takes in one turn. Larger means fewer, larger batches and a coarser mix. Shared.
    * @default 4
    */
@@ -127,6 +138,8 @@ const day = 86_400_000
 
 export const queueRules = {
   limits: limitsRule,
+  share: oneOf(['fair', 'strict'], { default: 'fair' }),
+  maxCloseMs: integer({ min: 0, max: day, default: 3_600_000 }),
   quantum: integer({ min: 1, max: 10_000, default: 4 }),
   alpha: number({ min: -1e9, max: 1e9, default: 0 }),
   maxProgressMs: integer({ min: 0, max: day, default: 60_000 }),
@@ -161,6 +174,8 @@ export function checkQueueOptions(name: string, options: QueueOptions | undefine
 export function declaredSettings(settings: QueueSettings): DeclaredSettings {
   return {
     values: {
+      strict: settings.share === 'strict' ? 1 : 0,
+      max_close: settings.maxCloseMs * 1000,
       quantum: settings.quantum,
       alpha: settings.alpha,
       max_progress: settings.maxProgressMs * 1000,
@@ -190,6 +205,11 @@ export interface ProcessOptions {
   timeoutMs?: number
   /** Instead of the queue's `maxRetries`, for this type. */
   maxRetries?: number
+  /**
+   * The name of the limit that stands for the upstream: it learns when that pushes back, or says what is left.
+   * @default the narrowest: one of the tenant's, else of its level, else of the queue
+   */
+  upstream?: string
   /**
    * Serve only these levels, in the queue's order.
    * @default all three

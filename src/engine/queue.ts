@@ -90,6 +90,7 @@ const processRules = {
   concurrency: integer({ min: 1, max: 100_000, default: 10 }),
   timeoutMs: optional(integer({ min: 1, max: 86_400_000 })),
   maxRetries: optional(integer({ min: 0, max: 1_000 })),
+  upstream: optional(text({ maxLength: 64 })),
   levels: allLevels,
 }
 
@@ -302,6 +303,7 @@ export class Queue {
         handler: this.#around(handler),
         timeoutMs: chosen.timeoutMs ?? this.#settings.jobTimeoutMs,
         maxRetries: chosen.maxRetries ?? this.#settings.maxRetries,
+        upstream: chosen.upstream,
       },
       chosen.concurrency,
       chosen.levels ?? levels,

@@ -36,6 +36,8 @@ export interface JobInput {
   delayMs?: number
   /** Not before this moment: a date, or ms since 1970. */
   runAt?: Date | number
+  /** In permits of every limit it stands under, for APIs that charge by query. @default 1 */
+  cost?: number
   /** Instead of the processor's or the queue's. */
   maxRetries?: number
   /** Instead of the processor's or the queue's. */
@@ -65,6 +67,7 @@ const known = new Set([
   'ordered',
   'delayMs',
   'runAt',
+  'cost',
   'maxRetries',
   'timeoutMs',
 ])
@@ -138,6 +141,7 @@ export class Packer {
           fail,
         ),
         this.#payload(input.payload, fail),
+        costOf(input.cost ?? defaults.cost, fail),
       ),
     }
   }
@@ -239,6 +243,16 @@ function delayOf(instant: string, nowMs: number): number | undefined {
   if (instant === '') return undefined
   const ms = Math.round(Number(instant.slice(1)) / 1000)
   return instant.startsWith('+') ? ms : Math.max(0, ms - nowMs)
+}
+
+const largestCost = 1_000_000_000
+
+function costOf(cost: unknown, fail: (problem: string) => never): number {
+  if (cost === undefined) return 1
+  if (typeof cost !== 'number' || !Number.isSafeInteger(cost) || cost < 1 || cost > largestCost) {
+    return fail(`its cost must be a whole number from 1 to ${largestCost}`)
+  }
+  return cost
 }
 
 function optionsText(

@@ -1,8 +1,15 @@
-import { ActionClosedError, ClosedError, InvalidOptionsError, QueueFullError } from '../errors.ts'
+import { ActionClosedError, ClosedError, InvalidJobError, InvalidOptionsError, QueueFullError } from '../errors.ts'
 import { actionOfLane, fromToken } from '../store/names.ts'
+import { decodeRecord } from '../store/record.ts'
 import type { Requests } from '../store/requests.ts'
 import { readCounts } from '../store/scripts/read-counts.ts'
-import { entriesPerJob, type LineKind, type SubmitLine, submitJobs } from '../store/scripts/submit-jobs.ts'
+import {
+  type CostlyJob,
+  entriesPerJob,
+  type LineKind,
+  type SubmitLine,
+  submitJobs,
+} from '../store/scripts/submit-jobs.ts'
 import type { JobInput, PackedJob, Packer } from './submission.ts'
 import { unlessAborted } from './unless-aborted.ts'
 
@@ -224,6 +231,7 @@ export class Submitter {
         this.#requests,
         rest.map((line): SubmitLine => ({ ...line, basePriority: this.#basePriority })),
       )
+      if (reply.costly) throw costlyError(rest, reply.costly)
       const [closed] = reply.closed
       if (closed !== undefined) throw this.#closedError(rest[closed] as Line)
       this.#accepted += reply.accepted
@@ -253,6 +261,13 @@ export class Submitter {
     const { waiting, delayed } = await readCounts(this.#requests)
     return waiting + delayed >= maxPending
   }
+}
+
+function costlyError(lines: readonly Line[], { line: at, job, limit, most }: CostlyJob): InvalidJobError {
+  const { kind, entries } = lines[at] as Line
+  const { cost, givenId } = decodeRecord(entries[(job + 1) * entriesPerJob[kind] - 1] as string)
+  const problem = `its cost of ${cost} is more than the limit "${limit}" could ever grant (${most})`
+  return new InvalidJobError({ jobId: givenId, problem })
 }
 
 function leftOf(line: Line, dealtWith: number): Line {

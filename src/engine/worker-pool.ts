@@ -10,8 +10,9 @@ import {
   type FinishedInAction,
   type FinishedJob,
   finishAndClaim,
+  type Lesson,
 } from '../store/scripts/finish-and-claim.ts'
-import { finishOf, toldOf } from './finish.ts'
+import { finishedJob, finishOf, toldOf } from './finish.ts'
 import { decodeJobs, type LeasedJob } from './job.ts'
 import { type Handler, JobRun, type RunSetting } from './job-run.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
@@ -27,6 +28,8 @@ export interface Processor {
   readonly handler: Handler
   readonly timeoutMs: number
   readonly maxRetries: number
+  /** The limit that learns from the upstream's answers; undefined: the narrowest. */
+  readonly upstream: string | undefined
 }
 
 // Registered as idle for this long; each claim registers again, at the latest every heartbeat of the waker.
@@ -373,20 +376,18 @@ export class WorkerPool implements Sleeper {
     if (job.isSuspect) this.#suspects -= 1
     const durationMs = this.#clock.now() - run.startedAt
     this.#meanRunMs += (durationMs - this.#meanRunMs) / 16
-    const { maxRetries } = this.#processors.get(job.type) as Processor
+    const { maxRetries, upstream } = this.#processors.get(job.type) as Processor
     const { maxThrottles, maxResultBytes } = this.#settings
     const finish = finishOf(job, result, { maxRetries, maxThrottles })
     this.#figures.ended(job.type, finish, durationMs)
-    if (job.actionLane === '') this.#tell(job, finish)
-    else this.#tell(job, finish, toldOf(job, result, finish, { durationMs, maxResultBytes }))
+    const lesson = run.lessons?.lessonFor(upstream)
+    if (job.actionLane === '') this.#tell(job, finish, undefined, lesson)
+    else this.#tell(job, finish, toldOf(job, result, finish, { durationMs, maxResultBytes }), lesson)
   }
 
-  #tell(job: LeasedJob, finish: Finish, action?: FinishedInAction): void {
+  #tell(job: LeasedJob, finish: Finish, action?: FinishedInAction, lesson?: Lesson): void {
     this.#leases.drop(job.fence)
-    const { fence, key: jobKey, tenantToken: tenant, standing } = job
-    this.#finished.push(
-      action ? { fence, jobKey, tenant, standing, finish, action } : { fence, jobKey, tenant, standing, finish },
-    )
+    this.#finished.push(finishedJob(job, finish, action, lesson))
     this.#flushSoon()
   }
 

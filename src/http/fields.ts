@@ -100,7 +100,7 @@ export const limitParam = countParam({ min: 1, max: 500, default: 50, descriptio
  * The engine checks limits, and better: with paths and with what is allowed. The schema is for readers.
  */
 export const limitDefinition = z.unknown().meta({
-  description: 'A rate such as "500/s", a bucket or a concurrency limit.',
+  description: 'A rate such as "500/s", or an object with a kind: bucket, window, quota or concurrency.',
   anyOf: [
     { type: 'string', pattern: '^\\d+ */ *\\d* *[a-z]+$' },
     {
@@ -117,6 +117,29 @@ export const limitDefinition = z.unknown().meta({
     },
     {
       type: 'object',
+      required: ['kind', 'limit', 'windowMs'],
+      additionalProperties: false,
+      properties: {
+        kind: { const: 'window' },
+        limit: { type: 'integer', minimum: 1 },
+        windowMs: { type: 'integer', minimum: 100 },
+        offsetMs: { type: 'integer', minimum: 0 },
+        timeZone: { type: 'string' },
+        jitterMs: { type: 'integer', minimum: 0, maximum: 1000 },
+      },
+    },
+    {
+      type: 'object',
+      required: ['kind'],
+      additionalProperties: false,
+      properties: {
+        kind: { const: 'quota' },
+        threshold: { type: 'integer', minimum: 0 },
+        pool: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 100 },
+      },
+    },
+    {
+      type: 'object',
       required: ['kind', 'max'],
       additionalProperties: false,
       properties: { kind: { const: 'concurrency' }, max: { type: 'integer', minimum: 1 } },
@@ -127,12 +150,13 @@ export const limitDefinition = z.unknown().meta({
 export const limitStatus = z.object({
   name: z.string(),
   scope: limitScope,
-  kind: z.enum(['bucket', 'concurrency']),
-  limit: z.number().meta({ description: 'Calls a window, or jobs in flight.' }),
+  kind: z.enum(['bucket', 'window', 'quota', 'concurrency']),
+  limit: z.number().meta({ description: 'Calls a window, jobs in flight, or what the upstream of a quota allows.' }),
   used: z.number(),
   remaining: z.number().meta({ description: 'What could be granted now.' }),
   resetAt: instant.optional(),
   closedUntil: instant.optional(),
+  pushedBackUntil: instant.optional(),
   effectivePerSecond: z.number().optional(),
   jitterMs: z.number().optional(),
   activeTenants: z.number(),

@@ -74,6 +74,67 @@ describe('a bucket', () => {
   })
 })
 
+describe('a window', () => {
+  const day = { kind: 'window', limit: 20_000_000, windowMs: 86_400_000 }
+
+  it('is of the calendar of UTC unless told otherwise', () => {
+    expect(parseLimit('x', day)).toEqual({
+      name: 'x',
+      kind: 'window',
+      count: 20_000_000,
+      window: 86_400_000_000,
+      offset: 0,
+      jitter: 50_000,
+    })
+  })
+
+  it('knows the changes of a time zone', () => {
+    const rule = parseLimit('x', { ...day, timeZone: 'Europe/Berlin' })
+
+    expect(rule).toMatchObject({ zones: expect.arrayContaining([3_600, 7_200]) })
+  })
+
+  it('leaves half of a short one for grants', () => {
+    expect(parseLimit('x', { kind: 'window', limit: 5, windowMs: 100 })).toMatchObject({ jitter: 50_000 })
+    expect(() => parseLimit('x', { kind: 'window', limit: 5, windowMs: 100, jitterMs: 51 })).toThrow('needs a jitterMs')
+  })
+
+  it.each([{ limit: 0 }, { windowMs: 99 }, { offsetMs: -1 }, { offsetMs: 86_400_000 }, { timeZone: 'Berlin' }])(
+    'is refused with %o, by the name of the field',
+    (wrong) => {
+      const [field] = Object.keys(wrong)
+
+      expect(() => parseLimit('x', { ...day, ...wrong })).toThrow(`needs a ${field}`)
+    },
+  )
+})
+
+describe('a quota', () => {
+  it('leaves a hundred over unless told otherwise', () => {
+    expect(parseLimit('x', { kind: 'quota' })).toEqual({ name: 'x', kind: 'quota', threshold: 100 })
+  })
+
+  it('can be a pool', () => {
+    expect(parseLimit('x', { kind: 'quota', threshold: 5, pool: ['a', 'b'] })).toEqual({
+      name: 'x',
+      kind: 'quota',
+      threshold: 5,
+      members: ['a', 'b'],
+    })
+  })
+
+  it.each([
+    [{ threshold: -1 }, 'needs a threshold'],
+    [{ pool: [] }, 'needs a pool'],
+    [{ pool: 'a' }, 'needs a pool'],
+    [{ pool: ['a', 'a'] }, 'given twice'],
+    [{ pool: ['a&b'] }, 'letters, digits'],
+    [{ pool: [5] }, 'letters, digits'],
+  ])('is refused with %o', (wrong, problem) => {
+    expect(() => parseLimit('x', { kind: 'quota', ...wrong })).toThrow(problem)
+  })
+})
+
 describe('a concurrency limit', () => {
   it('has a maximum', () => {
     expect(parseLimit('x', { kind: 'concurrency', max: 5 })).toEqual({ name: 'x', kind: 'concurrency', max: 5 })
@@ -84,7 +145,7 @@ describe('a concurrency limit', () => {
   })
 })
 
-it.each([undefined, null, 5, true, [], {}, { kind: 'window' }, { limit: 5 }])('%o is no limit', (definition) => {
+it.each([undefined, null, 5, true, [], {}, { kind: 'sliding' }, { limit: 5 }])('%o is no limit', (definition) => {
   expect(() => parseLimit('x', definition)).toThrow(/^must/)
 })
 

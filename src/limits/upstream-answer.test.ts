@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type AnswerHeaders, pushbackOf } from './upstream-answer.ts'
+import type { AnswerHeaders } from './answer-headers.ts'
+import { pushbackOf } from './upstream-answer.ts'
 
 /** Sun, 06 Nov 1994 08:49:37 GMT, the date of RFC 9110. */
 const now = 784_111_777_000

@@ -5,9 +5,7 @@
  * clock of ours that is wrong does no harm.
  */
 import { parseDictionary, parseList } from 'structured-headers'
-
-/** Header names in lower case; a header that came several times is a list. */
-export type AnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+import { type AnswerHeaders, attempt, dateOf, numberIn, parseHttpDate, spanMs, valuesOf } from './answer-headers.ts'
 
 export interface UpstreamAnswer {
   readonly status: number
@@ -26,12 +24,6 @@ const SHORTEST_WAIT_MS = 1_000
 
 /** What GitHub asks for after a secondary limit that names no time. */
 const SECONDARY_LIMIT_MS = 60_000
-
-/** Larger numbers of seconds in a reset header are an instant, not a span: three years. */
-const LONGEST_SPAN_S = 100_000_000
-
-/** Larger numbers are an instant in milliseconds; in seconds this is the year 5138. */
-const LARGEST_INSTANT_S = 100_000_000_000
 
 /**
  * Undefined when the answer is no pushback. 429 always is one; 403 when it gives a rate-limit reason, because it mostly
@@ -116,8 +108,7 @@ function resetMs(
 ): number | undefined {
   const reset = numberIn(headers, names.reset)
   if (reset === undefined || isLeft(numberIn(headers, names.remaining))) return undefined
-  if (reset <= LONGEST_SPAN_S) return reset * 1_000
-  return (reset <= LARGEST_INSTANT_S ? reset * 1_000 : reset) - nowMs
+  return spanMs(reset, nowMs)
 }
 
 /** Undefined stays undefined: the caller has its own way to wait when nothing was said. */
@@ -125,38 +116,6 @@ function believable(waitedMs: number | undefined): number | undefined {
   return waitedMs === undefined ? undefined : Math.max(SHORTEST_WAIT_MS, Math.ceil(waitedMs))
 }
 
-/** The three forms of RFC 9110; the one without a zone is in UTC, which Date.parse would not know. */
-function parseHttpDate(text: string): number | undefined {
-  const isHttpDate = /^[A-Za-z]{3,9},? .*\d\d:\d\d:\d\d/.test(text)
-  const at = isHttpDate ? Date.parse(/ (GMT|UTC)$/.test(text) ? text : `${text} GMT`) : Number.NaN
-  return Number.isNaN(at) ? undefined : at
-}
-
-function dateOf(headers: AnswerHeaders): number | undefined {
-  const [date] = valuesOf(headers, 'date')
-  return date === undefined ? undefined : parseHttpDate(date)
-}
-
-function numberIn(headers: AnswerHeaders, name: string): number | undefined {
-  const [value] = valuesOf(headers, name)
-  return value !== undefined && /^\d+(\.\d+)?$/.test(value) ? Number(value) : undefined
-}
-
-function valuesOf(headers: AnswerHeaders, name: string): string[] {
-  const value = headers[name]
-  const values = value === undefined ? [] : typeof value === 'string' ? [value] : value
-  return values.map((each) => each.trim())
-}
-
 function longest(waits: readonly number[]): number | undefined {
   return waits.length === 0 ? undefined : Math.max(...waits)
-}
-
-/** A header that cannot be read says nothing. */
-function attempt<T>(parse: () => T): T | undefined {
-  try {
-    return parse()
-  } catch {
-    return undefined
-  }
 }

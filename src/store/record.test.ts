@@ -18,12 +18,14 @@ describe('a record', () => {
         fc.option(line),
         fc.option(fc.nat()),
         payload,
-        (created, type, id, maxRetries, json) => {
+        fc.constantFrom(1, 2, 1_000_000_000),
+        (created, type, id, maxRetries, json, cost) => {
           const options = maxRetries === null ? '' : JSON.stringify({ maxRetries })
 
-          const record = decodeRecord(encodeRecord(created.toString(36), type, id ?? '', options, json))
+          const record = decodeRecord(encodeRecord(created.toString(36), type, id ?? '', options, json, cost))
 
           expect(record).toEqual({
+            cost,
             history: { attempts: 0, stalls: 0, throttles: 0, unknownSince: 0, reason: '', error: undefined },
             createdAt: created,
             type,

@@ -62,8 +62,13 @@ export function encodeRecord(
   return cost === 1 ? record : `*${cost};${record}`
 }
 
+/** Whether it costs more than one permit. */
+export function hasCost(record: string): boolean {
+  return record.charCodeAt(0) === ASTERISK
+}
+
 export function decodeRecord(stored: string): JobRecord {
-  const costEnd = stored.charCodeAt(0) === ASTERISK ? stored.indexOf(';') : -1
+  const costEnd = hasCost(stored) ? stored.indexOf(';') : -1
   const text = costEnd === -1 ? stored : stored.slice(costEnd + 1)
   const historyEnd = text.indexOf('\n')
   const createdEnd = text.indexOf('\n', historyEnd + 1)

@@ -43,6 +43,9 @@ export type LimitScope = (typeof limitScopes)[number]
 export type LimitRules = Readonly<Record<LimitScope, readonly LimitRule[]>>
 
 export interface SettingValues {
+  /** 1: no tenant gets more than an equal part of the queue's limits. */
+  readonly strict: number
+  readonly max_close: number
   readonly quantum: number
   readonly alpha: number
   readonly max_progress: number

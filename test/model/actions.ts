@@ -3,7 +3,7 @@ import type { Level } from '../../src/store/names.ts'
 import type { Finish } from '../../src/store/scripts/finish-and-claim.ts'
 import type { DutyOutcome } from '../../src/store/scripts/settle-duty.ts'
 import type { DeclaredSettings, LimitChange, LimitRule } from '../../src/store/settings.ts'
-import type { Action, FinishStep, LineStep } from './steps.ts'
+import type { Action, FinishStep, LessonStep, LineStep } from './steps.ts'
 
 /** What a random run is made of. Few tenants, lanes and ids, so that things meet. */
 
@@ -11,6 +11,9 @@ const MS = 1_000
 const SECOND = 1_000_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+/** Ahead of UTC by one hour, from the second day of a run by two, from the fourth by one again. */
+const changingClocks = [0, 3_600, 1_700_100_000, 7_200, 1_700_270_000, 3_600]
 
 /** Now and then one of many, so that there are more than a script looks at at once. */
 const tenant = fc.oneof(
@@ -35,13 +38,16 @@ const delayUs = fc.oneof(
   fc.constant(2 * MINUTE),
 )
 
+/** Most runs have none that costs more: that is another way through the claim, for the whole queue. */
+const cost = fc.oneof({ weight: 120, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.constantFrom(2, 3, 5, 9) })
+
 const line: fc.Arbitrary<LineStep> = fc.record({
   tenant,
   level,
   lane,
   base: fc.option(fc.constantFrom(0, -50, 30, 1_000), { nil: undefined, freq: 8 }),
   kind: fc.constantFrom('fresh', 'fresh', 'named', 'later'),
-  jobs: fc.array(fc.record({ id: fc.nat(30), delayUs }), { minLength: 1, maxLength: 6 }),
+  jobs: fc.array(fc.record({ id: fc.nat(30), delayUs, cost }), { minLength: 1, maxLength: 6 }),
 })
 
 /** As many tenants as come back together when their limits are alike. */
@@ -52,7 +58,7 @@ const crowd: fc.Arbitrary<LineStep[]> = level.map((at) =>
     lane: 'default',
     base: undefined,
     kind: 'fresh' as const,
-    jobs: Array.from({ length: 3 }, () => ({ id: 0, delayUs: 0 })),
+    jobs: Array.from({ length: 3 }, () => ({ id: 0, delayUs: 0, cost: 1 })),
   })),
 )
 
@@ -76,6 +82,21 @@ const finish: fc.Arbitrary<Finish> = fc.oneof(
 )
 const finished: fc.Arbitrary<FinishStep> = fc.record({ which, isZombie: rarely(), finish })
 
+/** Of one answer: what a worker merges of several is its own affair. */
+const lesson: fc.Arbitrary<LessonStep> = fc.record({
+  upstream: fc.constantFrom('', '', 'queue', 'tenant', 'own', 'none'),
+  pushback: fc.option(
+    fc.record({ retryAfterMs: fc.constantFrom<(number | undefined)[]>(undefined, 100, 1_500, 20_000) }),
+  ),
+  reading: fc.option(
+    fc.record({
+      remaining: fc.constantFrom(0, 3, 8, 50),
+      resetInMs: fc.constantFrom(400, 3_000, 4_000, 60_000),
+      limit: fc.constantFrom<(number | undefined)[]>(undefined, 10, 60),
+    }),
+  ),
+})
+
 /** A name has one jitter, here as in real life: what is learnt of it is kept by name. */
 const bucket = (name: string): fc.Arbitrary<LimitRule> =>
   fc.constantFrom(
@@ -87,7 +108,27 @@ const bucket = (name: string): fc.Arbitrary<LimitRule> =>
   )
 const concurrency = (name: string): fc.Arbitrary<LimitRule> =>
   fc.integer({ min: 1, max: 5 }).map((max) => ({ name, kind: 'concurrency' as const, max }))
-const rule = (name: string): fc.Arbitrary<LimitRule> => fc.oneof(bucket(name), concurrency(name))
+const window = (name: string): fc.Arbitrary<LimitRule> =>
+  fc.constantFrom(
+    { name, kind: 'window' as const, count: 3, window: 100 * MS, offset: 0, jitter: 50 * MS },
+    { name, kind: 'window' as const, count: 10, window: 2 * SECOND, offset: 300 * MS, jitter: 50 * MS },
+    { name, kind: 'window' as const, count: 20, window: HOUR, offset: 0, jitter: 50 * MS, zones: changingClocks },
+    { name, kind: 'window' as const, count: 30, window: DAY, offset: 0, jitter: 50 * MS, zones: changingClocks },
+  )
+const quota = (name: string): fc.Arbitrary<LimitRule> =>
+  fc.constantFrom(
+    { name, kind: 'quota' as const, threshold: 0 },
+    { name, kind: 'quota' as const, threshold: 5 },
+    { name, kind: 'quota' as const, threshold: 2, members: ['x', 'y'] },
+    { name, kind: 'quota' as const, threshold: 2, members: ['y', 'z', 'x'] },
+  )
+const rule = (name: string): fc.Arbitrary<LimitRule> =>
+  fc.oneof(
+    { weight: 4, arbitrary: bucket(name) },
+    { weight: 3, arbitrary: concurrency(name) },
+    { weight: 2, arbitrary: window(name) },
+    { weight: 2, arbitrary: quota(name) },
+  )
 const rules = (...names: string[]): fc.Arbitrary<LimitRule[]> =>
   fc
     .tuple(...names.map((name) => fc.option(rule(name), { freq: 1 })))
@@ -98,6 +139,8 @@ const limitChange = (name: string): fc.Arbitrary<LimitChange & { name: string }>
 
 export const declared: fc.Arbitrary<DeclaredSettings> = fc.record({
   values: fc.record({
+    strict: fc.constant(0),
+    max_close: fc.constantFrom(HOUR, 5 * SECOND),
     quantum: fc.constantFrom(1, 2, 4, 4),
     alpha: fc.constantFrom(0, 0, 10_000, -5_000),
     max_progress: fc.constantFrom(60 * SECOND, 100 * MS),
@@ -167,6 +210,7 @@ const claim: fc.Arbitrary<Action> = fc.record({
   hasSuspect: rarely(5),
   saysUntold: fc.boolean(),
   finished: fc.array(finished, { maxLength: 5 }),
+  lesson: fc.option<LessonStep>(lesson, { freq: 2 }),
 })
 
 const openAction: fc.Arbitrary<Action> = fc.record({

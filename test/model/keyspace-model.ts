@@ -132,7 +132,7 @@ export function predictKeyspace(model: QueueModel): Keyspace {
   }
 
   hash('limits', [
-    ...[...model.buckets].map(([field, { tat, fence, restarts }]) => [field, `${tat}:${fence}:${restarts}`] as const),
+    ...model.meters,
     ...[...model.jitters].map(
       ([field, { jitter, since, granted, stale, calmSince }]) =>
         [`${field}/jitter`, `${jitter}:${since}:${granted}:${stale}:${calmSince}`] as const,
@@ -193,8 +193,7 @@ function predictTenant(model: QueueModel, tenant: Tenant): [string, string][] {
     const text = packed('level', { ...line, ...standing })
     if (text !== packed('level', NOTHING)) fields.push([level, text])
   }
-  for (const [limit, { tat, fence, restarts }] of tenant.buckets)
-    fields.push([`bucket:${limit}`, `${tat}:${fence}:${restarts}`])
+  fields.push(...tenant.meters)
   return fields.flatMap(([field, value]) => (value === undefined ? [] : [[field, String(value)]]))
 }
 
@@ -219,7 +218,15 @@ export async function readable(redis: Redis, found: Keyspace, prefix: string): P
     if (NOT_PREDICTED.test(part)) continue
     keys[part] = 'stream' in content ? { stream: inAnyOrder(content.stream) } : content
     if (!('hash' in content) || !/^(queue$|tenant:|action:)/.test(part)) continue
-    const { settings: _, server: __, limits: ___, own_limits: ____, 'aggregated:A': _____, ...hash } = content.hash
+    const {
+      settings: _,
+      server: __,
+      limits: ___,
+      own_limits: ____,
+      costs: ______,
+      'aggregated:A': _____,
+      ...hash
+    } = content.hash
     if (part.startsWith('action:')) for (const field of ['rules', 'watchers']) delete hash[field]
     if (hash.weight !== undefined) hash.weight = String(Number(hash.weight))
     keys[part] = { ...content, hash }

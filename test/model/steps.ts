@@ -7,7 +7,7 @@ import { cancelJob } from '../../src/store/scripts/cancel-job.ts'
 import { changeSettings } from '../../src/store/scripts/change-settings.ts'
 import { changeTenant, type TenantPatch } from '../../src/store/scripts/change-tenant.ts'
 import { endAction } from '../../src/store/scripts/end-action.ts'
-import { type Finish, type FinishedJob, finishAndClaim } from '../../src/store/scripts/finish-and-claim.ts'
+import { type Finish, type FinishedJob, finishAndClaim, type Lesson } from '../../src/store/scripts/finish-and-claim.ts'
 import { freeTrash } from '../../src/store/scripts/free-trash.ts'
 import { type ActionRules, openAction } from '../../src/store/scripts/open-action.ts'
 import { pauseQueue } from '../../src/store/scripts/pause-queue.ts'
@@ -34,7 +34,7 @@ export interface LineStep {
   readonly lane: string
   readonly base: number | undefined
   readonly kind: SubmitLine['kind']
-  readonly jobs: readonly { readonly id: number; readonly delayUs: number }[]
+  readonly jobs: readonly { readonly id: number; readonly delayUs: number; readonly cost: number }[]
 }
 
 /** `which` picks among what the client holds; `isZombie` among all it ever claimed. */
@@ -42,6 +42,12 @@ export interface FinishStep {
   readonly which: number
   readonly isZombie: boolean
   readonly finish: Finish
+}
+
+export interface LessonStep {
+  readonly upstream: string
+  readonly pushback: Lesson['pushback'] | null
+  readonly reading: Lesson['reading'] | null
 }
 
 /** One step of a run, as plain data so that a failing run can be read. Positions are taken modulo what there is. */
@@ -57,6 +63,8 @@ export type Action =
       readonly hasSuspect: boolean
       readonly saysUntold: boolean
       readonly finished: readonly FinishStep[]
+      /** Of the first of them. */
+      readonly lesson: LessonStep | null
     }
   | { readonly do: 'renew'; readonly client: number; readonly which: readonly number[]; readonly leaseMs: number }
   | { readonly do: 'admit'; readonly client: number; readonly which: number; readonly isZombie: boolean }
@@ -300,10 +308,10 @@ function placeOf({ model }: World, { tenant, level, lane }: LineStep): Pick<Subm
 function toLine(world: World, line: LineStep): SubmitLine {
   const { base, kind, jobs } = line
   const { tenant, level, lane } = placeOf(world, line)
-  const entries = jobs.flatMap(({ id, delayUs }) => {
+  const entries = jobs.flatMap(({ id, delayUs, cost }) => {
     const isNamed = kind === 'named' || (kind === 'later' && id % 2 === 0)
     world.ids += 1
-    const record = encodeRecord('k', 'T', isNamed ? `i${id}` : '', '', String(world.ids))
+    const record = encodeRecord('k', 'T', isNamed ? `i${id}` : '', '', String(world.ids), cost)
     const digest = isNamed ? idDigest(tenant, `i${id}`) : ''
     if (kind === 'fresh') return [record]
     if (kind === 'named') return [digest, record]
@@ -326,6 +334,9 @@ async function claim(world: World, action: Action & { do: 'claim' }): Promise<vo
       return one ? [{ ...one, finish, ...measured(one, finish, which) }] : []
     })
     .filter(({ fence, jobKey }, at, all) => all.findIndex((one) => one.fence === fence && one.jobKey === jobKey) === at)
+  const [first] = finished
+  if (first && action.lesson)
+    finished[0] = { ...first, lesson: lessonOf(action.lesson, (first as Held & FinishedJob).member) }
   const untold = action.saysUntold ? untoldOf(client, finished) : undefined
   const { wanted, levels, leaseMs, idleForMs, hasSuspect } = action
   const request = {
@@ -343,9 +354,17 @@ async function claim(world: World, action: Action & { do: 'claim' }): Promise<vo
   for (const { fence, jobKey } of finished) client.told.add(`${fence} ${jobKey}`)
   for (let at = 0; at < reply.jobs.length; at += 2) {
     const [jobKey, text] = reply.jobs.slice(at, at + 2) as [string, string]
-    const standing = (/^\^([a-z]+)\n/.exec(text)?.[1] ?? jobKey.split(':')[0]) as Level
-    client.claimed.push({ fence: reply.fence, jobKey, standing, tenant: jobKey.slice(jobKey.lastIndexOf(':') + 1) })
+    const [, told, member] = /^\^([a-z]+)(?:&[^=]+=([^&\n]*))?[^\n]*\n/.exec(text) ?? []
+    const standing = (told ?? jobKey.split(':')[0]) as Level
+    const isSpecial = member !== undefined || decodeRecord(text.replace(/^\^[^\n]*\n/, '')).cost !== 1
+    const tenant = jobKey.slice(jobKey.lastIndexOf(':') + 1)
+    client.claimed.push({ fence: reply.fence, jobKey, standing, tenant, isSpecial, member })
   }
+}
+
+function lessonOf({ upstream, pushback, reading }: LessonStep, member: string | undefined): Lesson {
+  const taught = { upstream, pushback: pushback ?? undefined, reading: reading ?? undefined }
+  return member === undefined ? taught : { ...taught, member }
 }
 
 /** What a worker tells of a job of an action that has ended. */

@@ -64,6 +64,10 @@ export interface Held {
   readonly jobKey: string
   readonly standing: Level
   readonly tenant: string
+  /** It cost more than one permit, or a pool granted it. */
+  readonly isSpecial: boolean
+  /** Which of its members did. */
+  readonly member: string | undefined
 }
 
 export interface Client {

@@ -3,11 +3,10 @@ import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, expect } from 'vitest'
-import { type HttpRequestHandler, httpRequest } from '../../src/bulk/http-request/http-request.ts'
+import { type CallContext, type HttpRequestHandler, httpRequest } from '../../src/bulk/http-request/http-request.ts'
 import type { HttpRequestOptions } from '../../src/bulk/http-request/options.ts'
 import type { HttpRequestPayload } from '../../src/bulk/http-request/payload.ts'
 import type { HttpRequestResult } from '../../src/bulk/http-request/result.ts'
-import type { JobContext } from '../../src/engine/job-run.ts'
 import { HttpUpstream } from './http-upstream.ts'
 
 /** What was started, to be ended after the test. */
@@ -41,10 +40,10 @@ export function processor(options: Partial<HttpRequestOptions> = {}): HttpReques
   return handler
 }
 
-export const contextWith = (more: Partial<JobContext> = {}): JobContext => ({
+export const contextWith = (more: Partial<CallContext> = {}): CallContext => ({
   signal: new AbortController().signal,
-  fence: '1',
   admit: async () => {},
+  learn: () => undefined,
   ...more,
 })
 

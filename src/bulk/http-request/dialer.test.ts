@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest'
+import { contextWith } from '../../../test/support/http-request-calls.ts'
 import { HttpUpstream } from '../../../test/support/http-upstream.ts'
 import { NameServer } from '../../../test/support/name-server.ts'
-import type { JobContext } from '../../engine/job-run.ts'
 import { httpRequest } from './http-request.ts'
 
 /**
@@ -42,7 +42,7 @@ async function handlerAsking(nameServer: NameServer) {
     () => nameServer.stop(),
     () => handler.close(),
   )
-  const context: JobContext = { signal: new AbortController().signal, fence: '1', admit: async () => {} }
+  const context = contextWith()
   return (url: string) => handler({ payload: { url } }, context)
 }
 
@@ -102,7 +102,7 @@ it('tries the next address of a name when the first does not answer', async () =
     resolve: async () => ['127.0.0.3', outside],
   })
   ends.push(() => handler.close())
-  const context: JobContext = { signal: new AbortController().signal, fence: '1', admit: async () => {} }
+  const context = contextWith()
 
   expect(await handler({ payload: { url: `http://two.test:${good.port}/` } }, context)).toMatchObject({ body: 'good' })
 })

@@ -6,7 +6,7 @@
 import type { Handler, JobContext } from '../../engine/job-run.ts'
 import { discard, type Outcome } from '../../engine/outcome.ts'
 import { isSluiceError, UpstreamError } from '../../errors.ts'
-import type { AnswerHeaders } from '../../limits/upstream-answer.ts'
+import type { AnswerHeaders } from '../../limits/answer-headers.ts'
 import { type AnswerBody, readAnswerBody } from './answer-body.ts'
 import { type Connection, Connections } from './connections.ts'
 import { Dialer } from './dialer.ts'
@@ -18,9 +18,12 @@ import { type HttpRequestResult, resultOf, textOf } from './result.ts'
 import { TimeBudget } from './time-budget.ts'
 import { isExpected, verdictOn } from './verdict.ts'
 
+/** What performing a call needs of a job's context. */
+export type CallContext = Pick<JobContext, 'signal' | 'admit' | 'learn'>
+
 /** A handler for `queue.process`, with connections of its own that are kept between jobs. */
 export interface HttpRequestHandler extends Handler<HttpRequestPayload> {
-  (job: { readonly payload: HttpRequestPayload }, context: JobContext): Promise<HttpRequestResult | Outcome>
+  (job: { readonly payload: HttpRequestPayload }, context: CallContext): Promise<HttpRequestResult | Outcome>
   /** Ends its idle connections, after the queue that uses it is closed. They would end by themselves within seconds. */
   close(): void
 }
@@ -32,7 +35,7 @@ export function httpRequest(options: HttpRequestOptions): HttpRequestHandler {
   const connections = new Connections({ dialer, maxPerOrigin: maxConnections })
   const performer = new Performer(settings, connections)
 
-  const handler = async (job: { readonly payload: HttpRequestPayload }, context: JobContext) => {
+  const handler = async (job: { readonly payload: HttpRequestPayload }, context: CallContext) => {
     try {
       return await performer.perform(readPayload(job.payload, settings), context)
     } catch (error) {
@@ -61,13 +64,14 @@ class Performer {
     this.#connections = connections
   }
 
-  async perform({ call: first, expect }: Request, context: JobContext): Promise<HttpRequestResult | Outcome> {
+  async perform({ call: first, expect }: Request, context: CallContext): Promise<HttpRequestResult | Outcome> {
     const { maxRedirects, timeoutMs } = this.#settings
     const time = new TimeBudget(timeoutMs, context.signal)
     let call = first
     for (let redirects = 0; ; redirects++) {
       const answer = await this.#send({ call, expect }, context, time)
       const { status, headers, body } = answer
+      context.learn({ status, headers, text: isExpected(status, expect) ? '' : textOf(body, headers) })
       if (isExpected(status, expect)) return resultOf(answer, { durationMs: time.spentMs, redirects })
       const location = headers.location
       if (!isRedirect(status, location) || maxRedirects === 0) {
@@ -81,7 +85,7 @@ class Performer {
   }
 
   /** One call, each redirect being one of its own: its host and address are checked, its connection open, then it is admitted. */
-  async #send({ call, expect }: Request, context: JobContext, time: TimeBudget): Promise<Answer> {
+  async #send({ call, expect }: Request, context: CallContext, time: TimeBudget): Promise<Answer> {
     const { url } = call
     this.#settings.allowHosts.assertAllowed(url)
     const onTimeout = () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { AnswerHeaders } from '../../limits/upstream-answer.ts'
+import type { AnswerHeaders } from '../../limits/answer-headers.ts'
 import type { AnswerBody } from './answer-body.ts'
 import { resultOf, textOf } from './result.ts'
 

@@ -1,4 +1,4 @@
-import type { AnswerHeaders } from '../../limits/upstream-answer.ts'
+import type { AnswerHeaders } from '../../limits/answer-headers.ts'
 import type { AnswerBody } from './answer-body.ts'
 
 /** What a job of type `http.request` returns. Plain JSON. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { discard, throttled } from '../../engine/outcome.ts'
 import { UpstreamError } from '../../errors.ts'
-import type { AnswerHeaders } from '../../limits/upstream-answer.ts'
+import type { AnswerHeaders } from '../../limits/answer-headers.ts'
 import { isExpected, verdictOn } from './verdict.ts'
 
 const verdict = (status: number, headers: AnswerHeaders = {}, text = '') =>

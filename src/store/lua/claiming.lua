@@ -112,8 +112,8 @@ local function least(a, b, c, d)
   return c < a and c or a
 end
 
--- The next job costs more than there is. Whoever lacks it waits until it is there; where that is the queue or the level,
--- all others wait with it, or what they take would keep it from ever coming together.
+-- The next job costs more than there is. Whoever lacks it waits until it is there; where that is the queue or the
+-- level, all others wait with it, or what they take would keep it from ever coming together.
 local function save_up(q, tenant, level, at)
   local costs = require "costs"
   local claim = q.claim

@@ -10,36 +10,54 @@ local lessons = {}
 -- its word ("remaining:µs until it starts over:limit") or empty.
 lessons.WIDTH = 7
 
+local METERED = 1
+
 -- The higher, the narrower is a limit among those of its scope.
 local function narrowness(state)
   local rule = state.rule
   if rule.kind == "concurrency" then
     return 0
   elseif rule.kind == "quota" then
-    return 1
+    return METERED
   end
-  return 1 + rule.window / rule.count
+  return METERED + rule.window / rule.count
+end
+
+local function named(scopes, name, kind)
+  for i = 1, #scopes do
+    for _, state in ipairs(scopes[i]) do
+      if state.rule.name == name and (not kind or state.rule.kind == kind) then
+        return state
+      end
+    end
+  end
+  return nil
+end
+
+local function narrowest(scopes, least, kind)
+  for i = 1, #scopes do
+    local found, best = nil, least
+    for _, state in ipairs(scopes[i]) do
+      local rank = narrowness(state)
+      if (rank > best or (not found and rank == best)) and (not kind or state.rule.kind == kind) then
+        found, best = state, rank
+      end
+    end
+    if found then
+      return found
+    end
+  end
+  return nil
 end
 
 -- The limit of that name; without a name the narrowest, which is one of the tenant's before one of its level before one
 -- of the queue, and one that meters calls before one that only counts jobs.
 local function find(q, tenant, level, name, kind)
   local scopes = { limits.of_tenant(q, tenant), q.limits[level], q.limits.queue }
-  local found, best = nil, -1
-  for i = 1, 3 do
-    for _, state in ipairs(scopes[i]) do
-      if not kind or state.rule.kind == kind then
-        if name ~= "" and state.rule.name == name then
-          return state
-        end
-        local rank = narrowness(state)
-        if name == "" and rank > best and (best <= 0 or not found or found.scope == i) then
-          found, best = { state = state, scope = i }, rank
-        end
-      end
-    end
+  if name ~= "" then
+    return named(scopes, name, kind)
   end
-  return found and found.state
+  return narrowest(scopes, METERED, kind) or narrowest(scopes, 0, kind)
 end
 
 local function close(q, state, fence, for_us)

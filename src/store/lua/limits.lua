@@ -1,6 +1,6 @@
--- Which limits a job stands under, what they can grant now, and charging all of them or none. What a limit counts is its
--- meter's: bucket, window, quota or slots. The state of the queue's and of its levels' limits lives in one hash, that of
--- a tenant's in the tenant's hash.
+-- Which limits a job stands under, what they can grant now, and charging all of them or none. What a limit counts is
+-- its meter's (meters.lua). The state of the queue's and of its levels' limits lives in one hash, that of a tenant's in
+-- the tenant's hash.
 local jitter = require "jitter"
 local meters = require "meters"
 local record = require "record"

@@ -1,7 +1,7 @@
--- The kinds of limits. What a limit counts is its meter's: bucket, window, quota or slots. Each of these modules opens a
--- state and answers from it: `available` now, the `instant` at which so many permits can be granted, how many are worth
--- waiting for (`batch`), the `usage`, until when the state `lasts_until` matters; it can `charge` and `refund` permits,
--- and says what is `stored`.
+-- The kinds of limits. What a limit counts is its meter's: bucket, window, quota or slots. Each of these modules opens
+-- a state and answers from it: what is `available` now, the `instant` at which so many permits can be granted, how many
+-- are worth waiting for (`batch`), the `usage`, and until when it says something (`lasts_until`). It can `charge` and
+-- `refund` permits, and says what is `stored`.
 local bucket = require "bucket"
 
 local meters = {}

@@ -14,17 +14,12 @@ local CLIMB = 0.05 -- a second, of the configured rate
 local HELD, HELD_FOR = 0.95, 10 * SECOND
 local LEAST = 0.01
 
--- nil when nothing was learnt, or nothing of it matters any more.
 function pushback.open(stored, now)
-  if not stored then
-    return nil
-  end
   local closed, share, cut_at, ceiling = string.match(stored, "^(%d+):([%d.]+):(%d+):([%d.]+)$")
-  local state = {
+  return {
     closed_until = tonumber(closed), share = tonumber(share), cut_at = tonumber(cut_at), ceiling = tonumber(ceiling),
     now = now,
   }
-  return state
 end
 
 -- The share of its rate that the limit has now.
@@ -46,17 +41,12 @@ end
 -- calls that were granted before the cut say nothing new. Answers the new state.
 function pushback.learn(state, fence, closed_until, now)
   local known = state or { closed_until = 0, share = 1, cut_at = 0, ceiling = 1, now = now }
-  known.closed_until = max(known.closed_until, closed_until)
   if fence >= known.cut_at then
     local share = pushback.share(known)
     known.share, known.ceiling, known.cut_at = max(LEAST, share * CUT), share, now
   end
+  known.closed_until = max(known.closed_until, closed_until)
   return known
-end
-
--- Whether it still says something: when it is as if it had never been, it is forgotten.
-function pushback.matters(state)
-  return state.closed_until > state.now or pushback.share(state) < 1
 end
 
 function pushback.stored(state)

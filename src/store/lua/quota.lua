@@ -21,32 +21,26 @@ local function fresh(name)
   return { name = name, remaining = UNKNOWN, reset = 0, since = 0, limit = 0, flying = 0 }
 end
 
--- After a restart nothing is known: answers may have been lost. What is in flight has its leases, and stays.
-local function open_member(name, packed, is_restarted, now)
-  local member = fresh(name)
-  if packed then
-    member.remaining, member.reset, member.since = packed[1], packed[2], packed[3]
-    member.limit, member.flying = packed[4], packed[5]
-    if is_restarted or member.reset <= now then
-      member.remaining, member.reset, member.since = UNKNOWN, 0, 0
-    end
-  end
-  return member
-end
-
--- The state is packed: restarts it has been through, then name and numbers of each member by turns.
+-- The state is "restarts", then of each member "|name,remaining,reset,since,limit,flying". After a restart nothing is
+-- known: answers may have been lost. What is in flight has its leases, and stays.
 function quota.open(rule, stored, _, queue, now)
   local state = { meter = quota, rule = rule, now = now, closed_until = 0, members = {}, changed = false }
-  local known, restarts = {}, 0
+  local known = {}
   if stored then
-    local flat = cmsgpack.unpack(stored)
-    restarts = flat[1]
-    for i = 2, #flat, 2 do
-      known[flat[i]] = flat[i + 1]
+    local restarts = tonumber(string.match(stored, "^%d+"))
+    for name, remaining, reset, since, limit, flying in
+      string.gmatch(stored, "|([^,]*),(%-?%d+),(%d+),(%d+),(%d+),(%d+)")
+    do
+      local member = fresh(name)
+      member.limit, member.flying = tonumber(limit), tonumber(flying)
+      if restarts == queue.restarts and tonumber(reset) > now then
+        member.remaining, member.reset, member.since = tonumber(remaining), tonumber(reset), tonumber(since)
+      end
+      known[name] = member
     end
   end
   for i, name in ipairs(rule.members or ONE) do
-    state.members[i] = open_member(name, known[name], restarts < queue.restarts, now)
+    state.members[i] = known[name] or fresh(name)
   end
   return state
 end
@@ -191,12 +185,14 @@ function quota.lasts_until(state)
 end
 
 function quota.stored(state, queue)
-  local flat = { queue.restarts }
-  for _, member in ipairs(state.members) do
-    flat[#flat + 1] = member.name
-    flat[#flat + 1] = { member.remaining, member.reset, member.since, member.limit, member.flying }
+  local texts = { string.format("%d", queue.restarts) }
+  for i, member in ipairs(state.members) do
+    local numbers = string.format(
+      "%d,%d,%d,%d,%d", member.remaining, member.reset, member.since, member.limit, member.flying
+    )
+    texts[i + 1] = member.name .. "," .. numbers
   end
-  return cmsgpack.pack(flat)
+  return table.concat(texts, "|")
 end
 
 -- What is in flight, and when the upstream starts over.

@@ -4,9 +4,9 @@ local tenants = require "tenants"
 
 local running = {}
 
--- A slot of a concurrency limit is free, or an upstream has answered: a tenant that waited for that, not for an instant,
--- is back in line. Without such limits nobody waits so, and the tenant need not be read. The jobs cost `permits`;
--- `members` are those of pools that granted them, by limit.
+-- A slot of a concurrency limit is free, or an upstream has answered: a tenant that waited for that, not for an
+-- instant, is back in line. Without such limits nobody waits so, and the tenant need not be read. The jobs cost
+-- `permits`; `members` are those of pools that granted them, by limit.
 function running.ends(q, name, level, count, permits, members)
   tenants.runs(q, name, level, -count)
   if q.limits and q.limits.has_quota then

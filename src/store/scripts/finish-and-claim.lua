@@ -6,8 +6,8 @@
 -- jobs must be named, nothing was done. `stale` holds the positions of finished jobs that are no longer the caller's,
 -- `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is to claim
 -- then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is one text of job, record, for each, with
--- SEPARATOR between them; one that stood on another level than its own has "^<level>" and a line break before its
--- record. `duties` is 1 when a duty is due, `ticks` 1 when schedules are, `kept` has the lanes ("<lane>:<tenant>") among
+-- SEPARATOR between them; one that stood on another level than its own, or that a pool granted, has "^<level>",
+-- "&<limit>=<member>" for each pool, and a line break before its record. `duties` is 1 when a duty is due, `ticks` 1 when schedules are, `kept` has the lanes ("<lane>:<tenant>") among
 -- the claimed whose action keeps results.
 local time = require "time"
 local decimal = require "decimal"
@@ -50,7 +50,8 @@ local lease = tonumber(ARGV[7]) -- µs
 local idle_for = tonumber(ARGV[8]) -- µs for which the client waits to be woken if it gets too few; 0: not
 local has_suspect = tonumber(ARGV[9]) -- 1: the client runs a job that has outlived a lease before
 local max_bytes = tonumber(ARGV[10]) -- of records in the reply, unless the first is larger
-local finished, finished_from = ARGV, 11 -- list: how many claims had successes; of each its fence, jobs not told of
+local finished, finished_from = ARGV, 11 -- list: how many lessons, these (see the module of that name); how many
+-- claims had successes; of each its fence, jobs not told of
 -- before, how many succeeded, how many are named (all or none), these, and how many groups they are in; of each group
 -- its tenant, the level it stood on, its lane if that is an action's, and how many; for an action also measures, how
 -- many results, and these. Then for every other job: fence, job, level it stood on, outcome, µs, text, and for an

@@ -31,6 +31,21 @@ export interface FinishedJob {
   readonly finish: Finish
   /** Of a job of an action that has ended. */
   readonly action?: FinishedInAction
+  /** It cost more than one permit, or a pool granted it: its claim has to be asked what goes back where. */
+  readonly isSpecial?: boolean
+  readonly lesson?: Lesson
+}
+
+/** What an upstream's answer teaches the limits. */
+export interface Lesson {
+  /** The limit that stands for it; '': the narrowest. */
+  readonly upstream: string
+  readonly pushback: { readonly retryAfterMs: number | undefined } | undefined
+  readonly reading:
+    | { readonly remaining: number; readonly resetInMs: number; readonly limit: number | undefined }
+    | undefined
+  /** Of a pool. */
+  readonly member?: string
 }
 
 /** What an action counts and keeps of a job. */
@@ -173,7 +188,7 @@ function groupFinished(finished: readonly FinishedJob[]): Finished {
     }
     const toldBefore = claim.jobKeys.size
     if (claim.jobKeys.add(job.jobKey).size === toldBefore) repeats.push(at)
-    else if (job.finish.outcome !== 'succeeded' || isOrdered(job.jobKey)) others.push(at)
+    else if (job.finish.outcome !== 'succeeded' || job.isSpecial || isOrdered(job.jobKey)) others.push(at)
     else {
       // Most are of the same line as the one before.
       if (group === undefined || !isLike(group, job)) group = groupOf(claim, job)
@@ -191,7 +206,8 @@ function encode(
   { claims, others }: Finished,
   namesAll: boolean,
 ): (string | number)[] {
-  const list: (string | number)[] = [claims.length]
+  const list = lessonsOf(finished)
+  list.push(claims.length)
   for (const claim of claims) pushSuccesses(list, claim, untold?.get(claim.fence) ?? -1, namesAll)
   for (const at of others) {
     const { fence, jobKey, standing, finish, action } = finished[at] as FinishedJob
@@ -200,6 +216,40 @@ function encode(
     list.push(fence, jobKey, standing, finish.outcome, delayUs, detailOf(finish), told)
   }
   return list
+}
+
+/** How many, then each. Answers that a tenant's jobs got from one upstream in the meantime are told as one. */
+function lessonsOf(finished: readonly FinishedJob[]): (string | number)[] {
+  const lessons = new Map<string, { job: FinishedJob; lesson: Lesson }>()
+  for (const job of finished) {
+    const { lesson, tenant, standing } = job
+    if (!lesson) continue
+    const key = `${tenant} ${standing} ${lesson.upstream} ${lesson.member ?? ''}`
+    const known = lessons.get(key)
+    lessons.set(key, { job, lesson: known ? merge(known.lesson, lesson) : lesson })
+  }
+  const list: (string | number)[] = [lessons.size]
+  for (const { job, lesson } of lessons.values()) {
+    const { upstream, member = '', pushback, reading } = lesson
+    const pushed = pushback ? Math.round((pushback.retryAfterMs ?? 0) * 1000) : ''
+    const left = reading ? `${reading.remaining}:${Math.round(reading.resetInMs * 1000)}:${reading.limit ?? 0}` : ''
+    list.push(job.tenant, job.standing, upstream, member, job.fence, pushed, left)
+  }
+  return list
+}
+
+const SAME_RESET_MS = 5_000
+
+/** The longer wait; of two readings the one that starts over later, or where that is the same, what leaves less. */
+function merge(a: Lesson, b: Lesson): Lesson {
+  const retryAfterMs = Math.max(a.pushback?.retryAfterMs ?? 0, b.pushback?.retryAfterMs ?? 0)
+  const pushback = a.pushback || b.pushback ? { retryAfterMs: retryAfterMs > 0 ? retryAfterMs : undefined } : undefined
+  return { ...b, pushback, reading: a.reading && b.reading ? later(a.reading, b.reading) : (a.reading ?? b.reading) }
+}
+
+function later<Reading extends NonNullable<Lesson['reading']>>(a: Reading, b: Reading): Reading {
+  if (Math.abs(a.resetInMs - b.resetInMs) > SAME_RESET_MS) return a.resetInMs > b.resetInMs ? a : b
+  return a.remaining < b.remaining ? a : b
 }
 
 function pushSuccesses(

@@ -43,6 +43,7 @@ it('lists the newest first, page by page, and changes nothing', async () => {
     record: {
       createdAt: 1000,
       givenId: undefined,
+      cost: 1,
       history: {
         attempts: 1,
         error: {

@@ -48,6 +48,7 @@ it('finds a job in every state of its life, and changes nothing', async () => {
     record: {
       createdAt: 1000,
       givenId: undefined,
+      cost: 1,
       history: {
         attempts: 0,
         error: undefined,
@@ -69,6 +70,7 @@ it('finds a job in every state of its life, and changes nothing', async () => {
     record: {
       createdAt: 1000,
       givenId: undefined,
+      cost: 1,
       history: {
         attempts: 1,
         error: {
@@ -109,6 +111,7 @@ it('finds a dead letter with its reason', async () => {
     record: {
       createdAt: 1000,
       givenId: undefined,
+      cost: 1,
       history: {
         attempts: 1,
         error: {

@@ -2,7 +2,8 @@
 -- Puts jobs at the end of their lanes, many tenants at once, and wakes an idle worker if any of them had none.
 -- Replies {"accepted", accepted, duplicates, firsts, full, closed}: `firsts` has the first sequence given in each line,
 -- `full` the position of each line that did not fit and how many of its jobs were taken, `closed` the position of each
--- line whose action takes no more jobs. Or {"unregistered"}.
+-- line whose action takes no more jobs. Or {"unregistered"}, or {"costly", line, job of it, limit, most} when a limit
+-- could never grant what a job costs: nothing was accepted then.
 local time = require "time"
 local queue = require "queue"
 local tenants = require "tenants"
@@ -32,7 +33,8 @@ local duties_key = KEYS[18] -- zset: duty → when it may be taken
 local duty_tries_key = KEYS[19] -- hash: duty → how often it was tried in vain
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
-local lines, lines_from = ARGV, 3 -- list: tenant, level, lane, base priority or empty, kind, count, then the jobs:
+local has_costs = tonumber(ARGV[3]) -- 1: some of them cost more than one permit
+local lines, lines_from = ARGV, 4 -- list: tenant, level, lane, base priority or empty, kind, count, then the jobs:
 -- "fresh": record; "named": digest, record; "later": +µs from now or @µs, digest or empty, record
 
 local known = requests.recall(client_key, request)
@@ -51,6 +53,13 @@ if not q then
   return { "unregistered" }
 end
 
+if has_costs == 1 then
+  local pricing = require "pricing"
+  local costly = pricing.costly(q, lines, lines_from)
+  if costly then
+    return costly
+  end
+end
 local firsts, full, closed = {}, {}, {}
 local batch = submitting.open()
 local at, line = lines_from, 0
@@ -82,6 +91,9 @@ if q.actions then
 end
 
 submitting.save(q, batch)
+if has_costs == 1 and not q.has_costs then
+  redis.call("HSET", queue_key, "costs", "1")
+end
 if sleeper then
   waking.wake(q, sleeper)
 end

@@ -1,3 +1,4 @@
+import { hasCost } from '../record.ts'
 import type { Requests } from '../requests.ts'
 import { submitJobs as script } from '../scripts.generated.ts'
 
@@ -30,6 +31,15 @@ export interface SubmitReply {
   readonly full: readonly { readonly line: number; readonly dealtWith: number }[]
   /** Lines whose action takes no more jobs; nothing of them was stored. */
   readonly closed: readonly number[]
+  /** A job that a limit could never grant; nothing was stored then. */
+  readonly costly: CostlyJob | undefined
+}
+
+export interface CostlyJob {
+  readonly line: number
+  readonly job: number
+  readonly limit: string
+  readonly most: number
 }
 
 export async function submitJobs(
@@ -38,20 +48,30 @@ export async function submitJobs(
   options: { giveUpAfterMs?: number; nowUs?: string } = {},
 ): Promise<SubmitReply> {
   const list: (string | number)[] = []
+  let hasCosts = 0
   for (const line of lines) {
     list.push(line.tenant, line.level, line.lane, line.basePriority ?? '', line.kind)
     list.push(line.entries.length / entriesPerJob[line.kind])
-    for (const entry of line.entries) list.push(entry)
+    const width = entriesPerJob[line.kind]
+    for (let at = 0; at < line.entries.length; at++) {
+      const entry = line.entries[at] as string
+      if (at % width === width - 1 && hasCost(entry)) hasCosts = 1
+      list.push(entry)
+    }
   }
   const reply = await requests.run(
     'submit-jobs',
     script,
-    (request) => ({ nowGiven: options.nowUs ?? '', request, lines: list }),
+    (request) => ({ nowGiven: options.nowUs ?? '', request, hasCosts, lines: list }),
     options,
   )
+  if (reply[0] === 'costly') {
+    const [, line, job, limit, most] = reply as ['costly', number, number, string, number]
+    return { accepted: 0, duplicates: 0, firsts: [], full: [], closed: [], costly: { line, job, limit, most } }
+  }
   type Accepted = ['accepted', number, number, string[], number[], number[]]
   const [, accepted, duplicates, firsts, full, closed] = reply as Accepted
-  return { accepted, duplicates, firsts, full: pairs(full), closed }
+  return { accepted, duplicates, firsts, full: pairs(full), closed, costly: undefined }
 }
 
 function pairs(flat: readonly number[]): { line: number; dealtWith: number }[] {

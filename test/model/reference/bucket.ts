@@ -1,8 +1,10 @@
-import type { LimitRule } from '../../../src/store/settings.ts'
+import type { BucketRule, WindowRule } from '../../../src/store/settings.ts'
+import type { Meter, MeterContext } from './meter.ts'
 
 /** A bucket in the reference model: what it has granted, as the one number of the generic cell rate algorithm. */
 
-export type BucketRule = LimitRule & { kind: 'bucket' }
+/** Rules that depend on the way to the upstream. */
+export type PacedRule = BucketRule | WindowRule
 
 /** Later than any instant. */
 export const NEVER = 9e15
@@ -12,15 +14,6 @@ const SHORT_WINDOW = 60 * SECOND
 const RESTART_LOSS = 2 * SECOND
 const JUDGED_OVER = 10 * SECOND
 const CALM_FOR = 60 * SECOND
-
-/** What lasts of a bucket between two scripts. */
-export interface BucketState {
-  tat: number
-  /** Who was granted last. */
-  fence: number
-  /** Restarts it has been through. */
-  restarts: number
-}
 
 export interface Restarts {
   readonly count: number
@@ -36,17 +29,18 @@ export interface JitterState {
   calmSince: number
 }
 
-export function openJitter(rule: BucketRule, stored: JitterState | undefined, now: number): JitterState {
+export function openJitter(rule: PacedRule, stored: JitterState | undefined, now: number): JitterState {
   if (!stored) return { jitter: rule.jitter, since: now, granted: 0, stale: 0, calmSince: now }
   return { ...stored, jitter: Math.max(rule.jitter, stored.jitter) }
 }
 
 /** More than 2 % stale over ten seconds double the jitter; a minute below 0.5 % halves it. */
-export function judgeJitter(state: JitterState, rule: BucketRule, now: number): void {
+export function judgeJitter(state: JitterState, rule: PacedRule, now: number): void {
   if (now - state.since < JUDGED_OVER) return
   const share = state.granted > 0 ? state.stale / state.granted : 0
   if (share > 0.02) {
-    state.jitter = Math.min(state.jitter * 2, SECOND, Math.max(rule.window, rule.jitter))
+    const widest = rule.kind === 'window' ? Math.floor(rule.window / 2) : rule.window
+    state.jitter = Math.min(state.jitter * 2, SECOND, Math.max(widest, rule.jitter))
     state.calmSince = now
   } else if (share > 0.005) {
     state.calmSince = now
@@ -60,55 +54,79 @@ export function judgeJitter(state: JitterState, rule: BucketRule, now: number): 
 }
 
 /** A bucket as one script sees it: its jitter stays what it was when the script began. */
-export class OpenBucket {
+export class OpenBucket implements Meter {
   readonly rule: BucketRule
   readonly jitter: number
-  readonly interval: number
-  readonly now: number
-  readonly closedUntil: number
+  interval: number
+  readonly #context: MeterContext
+  closedUntil: number
   tat: number
   fence: number
 
-  constructor(rule: BucketRule, stored: BucketState | undefined, jitter: number, restarts: Restarts, now: number) {
+  /** @param stored - `tat:fence:restarts` */
+  constructor(rule: BucketRule, stored: string | undefined, context: MeterContext) {
+    const { jitter, restarts, now, share } = context
     this.rule = rule
     this.jitter = jitter
-    this.interval = Math.ceil((rule.window + jitter) / (rule.count - rule.burst + 1))
-    this.now = now
-    const isOfSlowerRule = stored && stored.tat > now + 2 * rule.burst * this.interval
-    this.tat = isOfSlowerRule ? now + (rule.burst - 1) * this.interval : (stored?.tat ?? 0)
-    this.fence = stored?.fence ?? 0
+    this.#context = context
+    this.interval = share < 1 ? Math.ceil(this.#fullInterval / share) : this.#fullInterval
+    const [tat = 0, fence = 0, seen = 0] = stored?.split(':').map(Number) ?? []
+    const isOfSlowerRule = tat > now + 2 * rule.burst * this.interval
+    this.tat = isOfSlowerRule ? now + (rule.burst - 1) * this.interval : tat
+    this.fence = fence
     const isShort = rule.window <= SHORT_WINDOW
     this.closedUntil = restarts.count > 0 && isShort ? restarts.lastAt + rule.window + jitter : 0
     if (restarts.count > 0 && !isShort) {
-      if (!stored) this.tat = Math.max(0, restarts.lastAt + (rule.burst - 1) * this.interval + RESTART_LOSS)
-      else if (stored.restarts < restarts.count) this.tat = Math.max(this.tat, restarts.lastAt) + RESTART_LOSS
+      if (stored === undefined)
+        this.tat = Math.max(0, restarts.lastAt + (rule.burst - 1) * this.interval + RESTART_LOSS)
+      else if (seen < restarts.count) this.tat = Math.max(this.tat, restarts.lastAt) + RESTART_LOSS
     }
   }
 
-  /** Since a restart of the store. */
-  get isClosed(): boolean {
-    return this.closedUntil > this.now
+  get #fullInterval(): number {
+    const { count, window, burst } = this.rule
+    return Math.ceil((window + this.jitter) / (count - burst + 1))
+  }
+
+  slow(share: number): void {
+    this.interval = Math.ceil(this.#fullInterval / share)
   }
 
   available(): number {
-    if (this.isClosed) return 0
-    return Math.max(0, Math.floor(this.rule.burst - (Math.max(this.tat, this.now) - this.now) / this.interval))
+    const { now } = this.#context
+    if (this.closedUntil > now) return 0
+    return Math.max(0, Math.floor(this.rule.burst - (Math.max(this.tat, now) - now) / this.interval))
   }
 
-  /** When so many permits could be granted at once. */
   instant(permits: number): number {
     return Math.max(this.closedUntil, Math.ceil(this.tat - (this.rule.burst - permits) * this.interval))
   }
 
-  charge(permits: number, fence: number): void {
-    this.tat = Math.max(this.tat, this.now) + permits * this.interval
+  charge(permits: number, fence: number): undefined {
+    this.tat = Math.max(this.tat, this.#context.now) + permits * this.interval
     this.fence = fence
   }
 
-  /** Only the last grant can be undone. Answers whether it was. */
-  refund(fence: number): boolean {
-    if (this.fence !== fence) return false
-    this.tat -= this.interval
-    return true
+  chargeAgain(permits: number, fence: number): void {
+    this.charge(permits, fence)
+  }
+
+  /** Only the last grant can be undone. */
+  refund(permits: number, fence: number): void {
+    if (this.fence === fence) this.tat -= permits * this.interval
+  }
+
+  batch(): number {
+    return Math.floor(this.rule.burst / 2)
+  }
+
+  usage(): { used: number; unusedAt: number } {
+    const left = Math.max(0, this.tat - this.#context.now)
+    const used = Math.min(this.rule.burst, Math.ceil(left / this.interval))
+    return { used, unusedAt: Math.max(0, this.tat, this.closedUntil) }
+  }
+
+  text(): string {
+    return `${this.tat}:${this.fence}:${this.#context.restarts.count}`
   }
 }

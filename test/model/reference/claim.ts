@@ -24,6 +24,8 @@ export interface Claim {
   readonly lookedAt: Record<Level, Set<string>>
   /** Whose place in the index of the overdue is too old. */
   readonly misplaced: Stand[]
+  /** For whose next job permits are saved up: nobody else of there gets any. */
+  savesUp: Level | 'queue' | undefined
   /** Limits of the queue and its levels that had nothing for somebody in line. */
   readonly denied: Set<OpenLimit>
 }
@@ -47,6 +49,7 @@ export function newClaim(
     since: before.since,
     lookedAt: atLevel(() => new Set<string>()),
     misplaced: [],
+    savesUp: undefined,
     denied: new Set(),
   }
 }

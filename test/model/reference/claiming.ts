@@ -2,11 +2,12 @@ import { type Level, levels } from '../../../src/store/names.ts'
 import type { ClaimReply, ClaimRequest } from '../../../src/store/scripts/finish-and-claim.ts'
 import { judge } from './acting.ts'
 import { NEVER } from './bucket.ts'
+import { Budget } from './budget.ts'
 import { type Claim, linesOf, newClaim, overdueIndex } from './claim.ts'
 import { trimOld } from './ending.ts'
 import { finishAll } from './finishing.ts'
 import { byInstant } from './leases.ts'
-import { freshMs, limitsAt, limitsOf, narrowestJitter, noticeServer, openLimits, start } from './limits.ts'
+import { charge, freshMs, limitsAt, limitsOf, narrowestJitter, noticeServer, openLimits } from './limits.ts'
 import { batchInstant, least, type OpenLimit, reasonOf } from './open-limit.ts'
 import type { Lease, QueueState } from './queue-state.ts'
 import {
@@ -149,6 +150,7 @@ function claimLevel(queue: QueueState, claim: Claim, level: Level, open: readonl
     claim.looks += 1
     if (turn.level !== level) ofLevel = least(limitsAt(queue, turn.level))
     if (ofLevel.permits > 0) serve(queue, claim, turn, Math.min(ofQueue.permits, ofLevel.permits))
+    if (claim.savesUp !== undefined && (claim.isClosed || claim.savesUp === level)) return
   }
 }
 
@@ -165,8 +167,14 @@ function serve(queue: QueueState, claim: Claim, { name, level, isGuarded }: Turn
     return
   }
   const size = queue.values.quantum * tenant.weight * 1000
-  const wanted = Math.min(claim.left, Math.ceil((size - stand.used) / 1000), allowed, free.permits)
-  const { taken, isHeld, served } = takeTurn(queue, claim, tenant, level, wanted)
+  const rest = Math.ceil((size - stand.used) / 1000)
+  const budget = queue.hasCosts ? new Budget(queue, tenant, level, rest) : undefined
+  const wanted = budget ? Math.min(claim.left, budget.slots) : Math.min(claim.left, rest, allowed, free.permits)
+  const { taken, isHeld, served } = takeTurn(queue, claim, tenant, level, wanted, budget)
+  if (taken.length === 0 && budget?.need !== undefined) {
+    saveUp(queue, claim, { tenant, stand, level }, budget)
+    return
+  }
   const got = taken.length
   if (got > 0) {
     if (claim.fence === 0) claim.fence = queue.nextFence()
@@ -177,10 +185,11 @@ function serve(queue: QueueState, claim: Claim, { name, level, isGuarded }: Turn
       claim.jobs.push(job)
     }
     claim.left -= got
-    start(queue, tenant, level, got, claim.fence)
+    const permits = budget?.spent ?? got
+    charge(queue, tenant, level, { taken, permits, fence: claim.fence })
     const jitter = narrowestJitter(queue, tenant, level)
     if (jitter !== undefined) claim.fresh = Math.min(claim.fresh ?? jitter, jitter)
-    account(queue, stand, level, got)
+    account(queue, stand, level, permits)
   }
   const isOver = stand.used >= size || (isGuarded && got > 0)
   if (isOver) {
@@ -201,16 +210,41 @@ function serve(queue: QueueState, claim: Claim, { name, level, isGuarded }: Turn
   }
 }
 
+/** The next job costs more than there is: the tenant waits for it, or where the queue or its level lacks it, all do. */
+function saveUp(
+  queue: QueueState,
+  claim: Claim,
+  { tenant, stand, level }: { tenant: Tenant; stand: Stand; level: Level },
+  budget: Budget,
+): void {
+  const lacking = budget.lacking()
+  if (!lacking) throw new Error('nobody lacks what was not there')
+  if (lacking.scope === 'tenant') {
+    stand.used = 0
+    parkFor(queue, tenant, lacking)
+    return
+  }
+  denyOnce(queue, claim, lacking.last)
+  const isOfQueue = lacking.scope === 'queue'
+  claim.savesUp = isOfQueue ? 'queue' : level
+  claim.isClosed = isOfQueue
+  claim.waitUntil = isOfQueue ? lacking.until : Math.min(claim.waitUntil, lacking.until)
+}
+
 /** Of the queue's and the levels' limits each counts once in a claim. */
 function denyOnce(queue: QueueState, claim: Claim, limit: OpenLimit | undefined): void {
   if (!limit || claim.denied.has(limit)) return
   claim.denied.add(limit)
-  queue.count(`denied:${limit.countedAs}/${reasonOf(limit)}`)
+  queue.count(`denied:${limit.countedAs}/${reasonOf(limit, queue.now)}`)
 }
 
-function parkFor(queue: QueueState, tenant: Tenant, { until, last }: ReturnType<typeof least>): void {
+function parkFor(
+  queue: QueueState,
+  tenant: Tenant,
+  { until, last }: { readonly until: number; readonly last: OpenLimit | undefined },
+): void {
   if (!last) return
-  queue.count(`denied:${last.countedAs}/${reasonOf(last)}`)
+  queue.count(`denied:${last.countedAs}/${reasonOf(last, queue.now)}`)
   park(queue, tenant, until, last.rule.name)
 }
 

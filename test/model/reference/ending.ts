@@ -2,6 +2,7 @@ import { actionOfLane } from '../../../src/store/names.ts'
 import { endJob, failJob, note } from './acting.ts'
 import { isOver } from './action.ts'
 import { NEVER } from './bucket.ts'
+import { release } from './limits.ts'
 import { keepMark } from './marks.ts'
 import type { QueueState } from './queue-state.ts'
 import { settle, unpark } from './standing.ts'
@@ -13,6 +14,8 @@ const TRIMMED_AT_ONCE = 100
 
 /** It is nowhere until the caller has put it somewhere. */
 export function noLongerRuns(queue: QueueState, tenant: Tenant, job: Job): void {
+  release(queue, tenant, job.standing, job)
+  job.members.clear()
   job.state = 'succeeded'
   job.fence = ''
   job.isCanceling = false

@@ -12,7 +12,8 @@ import {
   postpone,
   tellOfJob,
 } from './ending.ts'
-import { refund } from './limits.ts'
+import { learnAll } from './lessons.ts'
+import { refund, release } from './limits.ts'
 import type { QueueState } from './queue-state.ts'
 import { unpark } from './standing.ts'
 import { type History, isOrdered, type Job, noHistory } from './tenant.ts'
@@ -37,8 +38,8 @@ export function finishAll(
     return job
   }
   const indexed = finished.map((each, index) => ({ each, index }))
-  const isPlain = ({ finish, jobKey }: FinishedJob): boolean =>
-    finish.outcome === 'succeeded' && !isOrdered(jobKey.split(':')[1] as string)
+  const isPlain = ({ finish, jobKey, isSpecial }: FinishedJob): boolean =>
+    finish.outcome === 'succeeded' && !isSpecial && !isOrdered(jobKey.split(':')[1] as string)
   for (const ofClaim of groupBy(indexed, ({ each }) => each.fence).values()) {
     const plain = ofClaim.filter(({ each }) => isPlain(each))
     for (const group of groupBy(plain, ({ each }) => groupOf(each)).values()) {
@@ -46,7 +47,10 @@ export function finishAll(
         const job = take(each, index)
         return job ? [{ job, each }] : []
       })
-      for (const { job } of taken) succeed(queue, job)
+      for (const { job } of taken) {
+        release(queue, queue.tenant(job.tenant), job.standing, job)
+        succeed(queue, job)
+      }
       const [first] = taken
       if (first) freeSlot(queue, queue.tenant(first.job.tenant))
       tellAction(
@@ -61,6 +65,7 @@ export function finishAll(
     const job = take(each, index)
     if (job) finishOne(queue, job, each, givenBack)
   }
+  learnAll(queue, finished)
   queue.leases = queue.leases.filter(
     ({ jobs, fence, client: holder }) => jobs.length > 0 || holder !== client || !told.has(fence),
   )
@@ -91,6 +96,7 @@ function finishOne(queue: QueueState, job: Job, told: FinishedJob, givenBack: Jo
   const { fence, finish } = told
   const tenant = queue.tenant(job.tenant)
   const { isCanceling } = job
+  const members = new Map(job.members)
   noLongerRuns(queue, tenant, job)
   const history: History = { ...(job.history ?? noHistory) }
   if (finish.outcome === 'succeeded') {
@@ -113,7 +119,7 @@ function finishOne(queue: QueueState, job: Job, told: FinishedJob, givenBack: Jo
   }
   // Neither was started: the permits go back.
   if (finish.outcome === 'returned' || finish.outcome === 'unknown') {
-    refund(queue, tenant, job.standing, Number(fence), finish.outcome === 'returned')
+    refund(queue, tenant, job, { members, fence: Number(fence), isStale: finish.outcome === 'returned' })
     unpark(queue, tenant)
   }
   queue.count(finish.outcome === 'retry' ? 'retried' : finish.outcome === 'unknown' ? 'unknownType' : finish.outcome)
@@ -143,6 +149,7 @@ function finishOne(queue: QueueState, job: Job, told: FinishedJob, givenBack: Jo
 function succeed(queue: QueueState, job: Job): void {
   job.state = 'succeeded'
   job.fence = ''
+  job.members.clear()
   job.isCanceling = false
   endJob(queue, job, 'succeeded')
   queue.count('succeeded')

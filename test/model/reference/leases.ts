@@ -1,8 +1,9 @@
 import type { Level } from '../../../src/store/names.ts'
 import type { AdmitReply } from '../../../src/store/scripts/admit-job.ts'
-import { bucketsOver, charge, freshMs, narrowestJitter, noticeServer, openLimits } from './limits.ts'
-import { reasonOf } from './open-limit.ts'
+import { chargeAgain, freshMs, limitsOver, narrowestJitter, noticeServer, openLimits } from './limits.ts'
+import { isHeld, type OpenLimit, reasonOf } from './open-limit.ts'
 import type { Lease, QueueState } from './queue-state.ts'
+import { OpenQuota } from './quota.ts'
 
 export function renewLeases(
   queue: QueueState,
@@ -26,16 +27,23 @@ export function admitJob(queue: QueueState, fence: string, jobKey: string, stand
   noticeServer(queue)
   openLimits(queue)
   const tenant = queue.tenant(job.tenant)
-  const closed = bucketsOver(queue, tenant, standing).filter(({ bucket }) => bucket.available() === 0)
+  const closed = limitsOver(queue, tenant, standing).filter(
+    (limit) => !isHeld(limit) && limit.meter.available() === 0 && knows(limit),
+  )
   if (closed.length > 0) {
-    const opens = ({ bucket }: (typeof closed)[number]): number => Math.max(now + 1, bucket.instant(1))
+    const opens = ({ meter }: OpenLimit): number => Math.max(now + 1, meter.instant(1))
     const latest = Math.max(...closed.map(opens))
     const last = closed.find((limit) => opens(limit) === latest)
-    if (last) queue.count(`denied:${last.countedAs}/${reasonOf(last)}`)
+    if (last) queue.count(`denied:${last.countedAs}/${reasonOf(last, now)}`)
     return { word: 'wait', waitMs: (latest - now) / 1000 }
   }
-  charge(queue, tenant, standing, 1, queue.nextFence())
+  chargeAgain(queue, tenant, standing, queue.nextFence())
   return { word: 'admitted', freshMs: freshMs(narrowestJitter(queue, tenant, standing)) }
+}
+
+/** Where nothing is known, a job that runs is the one that asks. */
+function knows({ meter }: OpenLimit): boolean {
+  return !(meter instanceof OpenQuota) || meter.knows
 }
 
 /** As the set of leases has them. */

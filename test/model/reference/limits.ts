@@ -1,9 +1,14 @@
 import { type Level, levels } from '../../../src/store/names.ts'
 import type { LimitRule, LimitScope } from '../../../src/store/settings.ts'
-import { type BucketRule, type BucketState, type JitterState, judgeJitter, OpenBucket, openJitter } from './bucket.ts'
-import type { OpenLimit } from './open-limit.ts'
+import { type JitterState, judgeJitter, OpenBucket, openJitter, type PacedRule } from './bucket.ts'
+import type { Meter } from './meter.ts'
+import { isHeld, type OpenLimit } from './open-limit.ts'
+import { pushbackText, readPushback, shareOf } from './pushback.ts'
 import type { QueueState } from './queue-state.ts'
+import { OpenQuota } from './quota.ts'
+import { OpenSlots } from './slots.ts'
 import type { Job, Tenant } from './tenant.ts'
+import { OpenWindow } from './window.ts'
 
 /** The limits a job stands under. All of them are charged, or none. */
 
@@ -20,13 +25,11 @@ export function openLimits(queue: QueueState): void {
   for (const scope of ['queue', ...levels] as const) limitsAt(queue, scope)
 }
 
-/** Concurrency first, as the scripts read them. */
 export function limitsAt(queue: QueueState, scope: Exclude<LimitScope, 'tenant'>): OpenLimit[] {
-  const opened = queue.limits[scope].map((rule) => {
+  return queue.limits[scope].map((rule) => {
     const field = `${scope}/${rule.name}`
-    return openLimit(queue, scope, rule, field, queue.buckets, field)
+    return openLimit(queue, scope, rule, { id: field, store: queue.meters, field, pushedField: `${field}/pushed` })
   })
-  return [...opened.filter(({ bucket }) => !bucket), ...opened.filter(({ bucket }) => bucket)]
 }
 
 export function limitsOf(queue: QueueState, tenant: Tenant): OpenLimit[] {
@@ -35,42 +38,74 @@ export function limitsOf(queue: QueueState, tenant: Tenant): OpenLimit[] {
   const others = own.filter(({ name }) => !queue.limits.tenant.some((rule) => rule.name === name))
   return [...template, ...others]
     .filter((rule): rule is LimitRule => rule.kind !== 'none')
-    .map((rule) => openLimit(queue, 'tenant', rule, `tenant:${tenant.name}/${rule.name}`, tenant.buckets, rule.name))
+    .map((rule) =>
+      openLimit(queue, 'tenant', rule, {
+        id: `tenant:${tenant.name}/${rule.name}`,
+        store: tenant.meters,
+        field: `${rule.kind}:${rule.name}`,
+        pushedField: `pushed:${rule.name}`,
+        tenant: tenant.name,
+      }),
+    )
 }
 
-function openLimit(
-  queue: QueueState,
-  scope: LimitScope,
-  rule: LimitRule,
-  id: string,
-  store: Map<string, BucketState>,
-  field: string,
-): OpenLimit {
-  const found = queue.script.opened.get(id)
+/** All that a job stands under, in the order in which a claim asks them. */
+export function limitsOver(queue: QueueState, tenant: Tenant, standing: Level): OpenLimit[] {
+  return [...limitsAt(queue, 'queue'), ...limitsAt(queue, standing), ...limitsOf(queue, tenant)]
+}
+
+interface Place {
+  readonly id: string
+  /** What lasts, by field. */
+  readonly store: Map<string, string>
+  readonly field: string
+  readonly pushedField: string
+  readonly tenant?: string
+}
+
+function openLimit(queue: QueueState, scope: LimitScope, rule: LimitRule, place: Place): OpenLimit {
+  const found = queue.script.opened.get(place.id)
   if (found) return found
   const isOther = scope === 'tenant' && !queue.limits.tenant.some(({ name }) => name === rule.name)
-  const countedAs = `${scope}/${isOther ? 'other' : rule.name}`
-  let opened: OpenLimit
-  if (rule.kind === 'concurrency') {
-    const name = id.startsWith('tenant:') ? id.slice('tenant:'.length, id.lastIndexOf('/')) : undefined
-    const isCounted = (job: Job): boolean =>
-      job.state === 'running' &&
-      (name === undefined || job.tenant === name) &&
-      (scope === 'queue' || scope === 'tenant' || job.standing === scope)
-    opened = { bucket: undefined, countedAs, rule, running: () => queue.jobs.filter(isCounted).length }
-  } else {
-    const jitter = jitterOf(queue, scope, rule).jitter
-    const bucket = new OpenBucket(rule, store.get(field), jitter, queue.restarts, queue.now)
-    const save = (): void => {
-      store.set(field, { tat: bucket.tat, fence: bucket.fence, restarts: queue.restarts.count })
-    }
-    opened = { bucket, countedAs, scope, rule, save }
+  const pushedText = place.store.get(place.pushedField)
+  const pushed = pushedText === undefined ? undefined : readPushback(pushedText)
+  const meter = openMeter(queue, scope, rule, place, pushed ? shareOf(pushed, queue.now) : 1)
+  if (pushed) meter.closedUntil = Math.max(meter.closedUntil, pushed.closedUntil)
+  const opened: OpenLimit = {
+    scope,
+    countedAs: `${scope}/${isOther ? 'other' : rule.name}`,
+    rule,
+    meter,
+    pushed,
+    save() {
+      const text = meter.text()
+      if (text !== undefined) place.store.set(place.field, text)
+    },
+    savePushback() {
+      if (this.pushed) place.store.set(place.pushedField, pushbackText(this.pushed))
+    },
   }
-  queue.script.opened.set(id, opened)
+  queue.script.opened.set(place.id, opened)
   return opened
 }
 
-function jitterOf(queue: QueueState, scope: LimitScope, rule: BucketRule): JitterState {
+function openMeter(queue: QueueState, scope: LimitScope, rule: LimitRule, place: Place, share: number): Meter {
+  const { restarts, now } = queue
+  const stored = place.store.get(place.field)
+  if (rule.kind === 'concurrency') {
+    const isCounted = (job: Job): boolean =>
+      job.state === 'running' &&
+      (place.tenant === undefined || job.tenant === place.tenant) &&
+      (scope === 'queue' || scope === 'tenant' || job.standing === scope)
+    return new OpenSlots(rule, now, () => queue.jobs.filter(isCounted).length)
+  }
+  if (rule.kind === 'quota') return new OpenQuota(rule, stored, { jitter: 0, restarts, now, share })
+  const { jitter } = jitterOf(queue, scope, rule)
+  const context = { jitter, restarts, now, share }
+  return rule.kind === 'window' ? new OpenWindow(rule, stored, context) : new OpenBucket(rule, stored, context)
+}
+
+function jitterOf(queue: QueueState, scope: LimitScope, rule: PacedRule): JitterState {
   const field = `${scope}/${rule.name}`
   let state = queue.script.openedJitters.get(field)
   if (!state) {
@@ -80,47 +115,71 @@ function jitterOf(queue: QueueState, scope: LimitScope, rule: BucketRule): Jitte
   return state
 }
 
-export function bucketsOver(
+/** Of a limit that has any: judged, then counted. */
+function noteJitter(queue: QueueState, { scope, rule }: OpenLimit, count: (state: JitterState) => void): void {
+  if (rule.kind !== 'bucket' && rule.kind !== 'window') return
+  const state = jitterOf(queue, scope, rule)
+  judgeJitter(state, rule, queue.now)
+  count(state)
+  queue.jitters.set(`${scope}/${rule.name}`, state)
+}
+
+/** @param taken - The jobs that start: of a pool each has its own member. */
+export function charge(
   queue: QueueState,
   tenant: Tenant,
   standing: Level,
-): (OpenLimit & { bucket: OpenBucket })[] {
-  return [...limitsAt(queue, 'queue'), ...limitsAt(queue, standing), ...limitsOf(queue, tenant)].filter(
-    (limit): limit is OpenLimit & { bucket: OpenBucket } => limit.bucket !== undefined,
-  )
-}
-
-export function start(queue: QueueState, tenant: Tenant, standing: Level, permits: number, fence: number): void {
-  for (const { bucket, countedAs } of [
-    ...limitsAt(queue, 'queue'),
-    ...limitsAt(queue, standing),
-    ...limitsOf(queue, tenant),
-  ]) {
-    if (!bucket) queue.count(`granted:${countedAs}`, permits)
-  }
-  charge(queue, tenant, standing, permits, fence)
-}
-
-export function charge(queue: QueueState, tenant: Tenant, standing: Level, permits: number, fence: number): void {
-  for (const limit of bucketsOver(queue, tenant, standing)) {
-    limit.bucket.charge(permits, fence)
+  { taken, permits, fence }: { taken: readonly Job[]; permits: number; fence: number },
+): void {
+  for (const limit of limitsOver(queue, tenant, standing)) {
     queue.count(`granted:${limit.countedAs}`, permits)
+    if (limit.rule.kind === 'quota' && limit.rule.members) {
+      for (const job of taken) job.members.set(limit.rule.name, limit.meter.charge(job.cost, fence) ?? '')
+    } else limit.meter.charge(permits, fence)
     limit.save()
-    const jitter = jitterOf(queue, limit.scope, limit.rule)
-    judgeJitter(jitter, limit.rule, queue.now)
-    jitter.granted += permits
-    queue.jitters.set(`${limit.scope}/${limit.rule.name}`, jitter)
+    noteJitter(queue, limit, (state) => {
+      state.granted += permits
+    })
   }
 }
 
-export function refund(queue: QueueState, tenant: Tenant, standing: Level, fence: number, isStale: boolean): void {
-  for (const limit of bucketsOver(queue, tenant, standing)) {
-    if (limit.bucket.refund(fence)) limit.save()
+/** A further call of a job that runs: it has its slots. */
+export function chargeAgain(queue: QueueState, tenant: Tenant, standing: Level, fence: number): void {
+  for (const limit of limitsOver(queue, tenant, standing)) {
+    if (isHeld(limit)) continue
+    queue.count(`granted:${limit.countedAs}`)
+    limit.meter.chargeAgain(1, fence)
+    if (limit.rule.kind !== 'quota' || (limit.meter as OpenQuota).knows) limit.save()
+    noteJitter(queue, limit, (state) => {
+      state.granted += 1
+    })
+  }
+}
+
+/** Jobs that run no longer are in flight no longer. */
+export function release(queue: QueueState, tenant: Tenant, standing: Level, job: Job): void {
+  for (const limit of limitsOver(queue, tenant, standing)) {
+    if (!(limit.meter instanceof OpenQuota)) continue
+    const before = limit.meter.text()
+    limit.meter.release(job.cost, job.members.get(limit.rule.name))
+    if (limit.meter.text() !== before) limit.save()
+  }
+}
+
+export function refund(
+  queue: QueueState,
+  tenant: Tenant,
+  job: Job,
+  { members, fence, isStale }: { members: ReadonlyMap<string, string>; fence: number; isStale: boolean },
+): void {
+  for (const limit of limitsOver(queue, tenant, job.standing)) {
+    const before = limit.meter.text()
+    limit.meter.refund(job.cost, fence, members.get(limit.rule.name))
+    if (limit.meter.text() !== before) limit.save()
     if (!isStale) continue
-    const jitter = jitterOf(queue, limit.scope, limit.rule)
-    judgeJitter(jitter, limit.rule, queue.now)
-    jitter.stale += 1
-    queue.jitters.set(`${limit.scope}/${limit.rule.name}`, jitter)
+    noteJitter(queue, limit, (state) => {
+      state.stale += 1
+    })
   }
 }
 
@@ -130,6 +189,6 @@ export function freshMs(jitter: number | undefined): number | undefined {
 }
 
 export function narrowestJitter(queue: QueueState, tenant: Tenant, standing: Level): number | undefined {
-  const jitters = bucketsOver(queue, tenant, standing).map(({ bucket }) => bucket.jitter)
+  const jitters = limitsOver(queue, tenant, standing).flatMap(({ meter }) => meter.jitter ?? [])
   return jitters.length > 0 ? Math.min(...jitters) : undefined
 }

@@ -1,17 +1,23 @@
 import type { LimitRule, LimitScope } from '../../../src/store/settings.ts'
-import { type BucketRule, NEVER, type OpenBucket } from './bucket.ts'
+import type { Meter } from './meter.ts'
+import type { PushbackState } from './pushback.ts'
+import { OpenSlots } from './slots.ts'
 
 /** A limit as one script sees it. */
-export type OpenLimit = {
+export interface OpenLimit {
+  readonly scope: LimitScope
   /** `<scope>/<name>`, under which its grants and denials are counted. */
   readonly countedAs: string
-} & (
-  | { readonly bucket: OpenBucket; readonly scope: LimitScope; readonly rule: BucketRule; save(): void }
-  | { readonly bucket: undefined; readonly rule: LimitRule & { kind: 'concurrency' }; running(): number }
-)
+  readonly rule: LimitRule
+  readonly meter: Meter
+  pushed: PushbackState | undefined
+  /** Keeps what the meter counts. */
+  save(): void
+  savePushback(): void
+}
 
-export function permitsOf(limit: OpenLimit): number {
-  return limit.bucket ? limit.bucket.available() : Math.max(0, limit.rule.max - limit.running())
+export function isHeld({ meter }: OpenLimit): boolean {
+  return meter instanceof OpenSlots
 }
 
 /** What all of them can grant; when that is nothing, the latest instant named and who names it. */
@@ -20,10 +26,10 @@ export function least(limits: readonly OpenLimit[]): { permits: number; until: n
   let until = 0
   let last: OpenLimit | undefined
   for (const limit of limits) {
-    const own = permitsOf(limit)
+    const own = limit.meter.available()
     permits = Math.min(permits, own)
     if (own > 0) continue
-    const instant = limit.bucket ? limit.bucket.instant(1) : NEVER
+    const instant = limit.meter.instant(1)
     if (instant <= until) continue
     until = instant
     last = limit
@@ -31,22 +37,31 @@ export function least(limits: readonly OpenLimit[]): { permits: number; until: n
   return { permits, until, last }
 }
 
+/** When all can grant so much at once, and who can last. */
+export function latestInstant(
+  limits: readonly OpenLimit[],
+  permits: number,
+): { until: number; last: OpenLimit | undefined } {
+  let until = 0
+  let last: OpenLimit | undefined
+  for (const limit of limits) {
+    const instant = limit.meter.instant(permits)
+    if (instant <= until) continue
+    until = instant
+    last = limit
+  }
+  return { until, last }
+}
+
+const REASONS = { bucket: 'rate', window: 'window', quota: 'quota', concurrency: 'concurrency' } as const
+
 /** Why a limit has nothing to grant. */
-export function reasonOf({ bucket }: OpenLimit): 'concurrency' | 'restart' | 'rate' {
-  if (!bucket) return 'concurrency'
-  return bucket.isClosed ? 'restart' : 'rate'
+export function reasonOf({ meter, pushed, rule }: OpenLimit, now: number): string {
+  if (meter.closedUntil <= now) return REASONS[rule.kind]
+  return pushed && pushed.closedUntil > now ? 'upstream' : 'restart'
 }
 
 /** When half a burst can be granted at once: asking for every single permit would cost a request each. */
 export function batchInstant(limits: readonly OpenLimit[], wanted: number): number {
-  let latest = 0
-  for (const limit of limits) {
-    if (!limit.bucket) {
-      if (permitsOf(limit) === 0) return NEVER
-      continue
-    }
-    const permits = Math.max(1, Math.min(wanted, Math.floor(limit.bucket.rule.burst / 2)))
-    latest = Math.max(latest, limit.bucket.instant(permits))
-  }
-  return latest
+  return Math.max(0, ...limits.map(({ meter }) => meter.instant(Math.max(1, Math.min(wanted, meter.batch())))))
 }

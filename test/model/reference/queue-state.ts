@@ -2,7 +2,7 @@ import { actionOfLane, type Level, levels } from '../../../src/store/names.ts'
 import type { DeclaredSettings, LimitRule, LimitScope, SettingValues } from '../../../src/store/settings.ts'
 import { closeActions } from './acting.ts'
 import type { Action } from './action.ts'
-import type { BucketState, JitterState } from './bucket.ts'
+import type { JitterState } from './bucket.ts'
 import { type ChangedLimits, compileLimits } from './compiled-limits.ts'
 import type { OpenLimit } from './open-limit.ts'
 import { isDefaultLane, type Job, remaining, Tenant } from './tenant.ts'
@@ -58,7 +58,10 @@ export class QueueState {
   readonly tenants: Tenant[] = []
   readonly jobs: Job[] = []
   leases: Lease[] = []
-  readonly buckets = new Map<string, BucketState>()
+  /** What the limits of the queue and its levels count, as it is stored. */
+  readonly meters = new Map<string, string>()
+  /** Some job has cost more than one permit. */
+  hasCosts = false
   readonly jitters = new Map<string, JitterState>()
   readonly ids = new Map<string, { period: number; job: Job }>()
   readonly actions: Action[] = []

@@ -3,10 +3,12 @@ import type { QueueCounts } from '../../../src/store/scripts/read-counts.ts'
 import type { LimitRow } from '../../../src/store/scripts/read-limits.ts'
 import type { FoundTenant } from '../../../src/store/scripts/read-tenant.ts'
 import type { LimitScope } from '../../../src/store/settings.ts'
-import { NEVER } from './bucket.ts'
+import { NEVER, type PacedRule } from './bucket.ts'
 import { limitsAt, limitsOf, openLimits } from './limits.ts'
-import { type OpenLimit, permitsOf } from './open-limit.ts'
+import type { OpenLimit } from './open-limit.ts'
+import { shareOf } from './pushback.ts'
 import type { QueueState } from './queue-state.ts'
+import { OpenQuota } from './quota.ts'
 import { type Job, Tenant, textOf } from './tenant.ts'
 
 export interface JobAnswer {
@@ -110,24 +112,23 @@ export function readTenant(queue: QueueState, name: string): FoundTenant {
   }
 }
 
-function limitRow(scope: LimitScope, limit: OpenLimit, now: number): LimitRow {
-  const { rule, bucket } = limit
-  const available = permitsOf(limit)
-  if (!bucket) {
-    const none = { windowUs: 0, burst: 0, jitterUs: 0, opensInUs: 0, fullInUs: 0 }
-    return { scope, name: rule.name, kind: rule.kind, limit: rule.max, ...none, available, used: limit.running() }
-  }
+function limitRow(scope: LimitScope, { rule, meter, pushed }: OpenLimit, now: number): LimitRow {
+  const available = meter.available()
+  const { used, unusedAt } = meter.usage()
+  const opens = available > 0 ? 0 : meter.instant(1)
   return {
     scope,
     name: rule.name,
-    kind: 'bucket',
-    limit: bucket.rule.count,
-    windowUs: bucket.rule.window,
-    burst: bucket.rule.burst,
-    jitterUs: bucket.jitter,
+    kind: rule.kind,
+    limit: meter instanceof OpenQuota ? meter.most : rule.kind === 'concurrency' ? rule.max : (rule as PacedRule).count,
+    windowUs: 'window' in rule ? rule.window : 0,
+    burst: 'burst' in rule ? rule.burst : 0,
+    jitterUs: meter.jitter ?? 0,
     available,
-    used: Math.min(bucket.rule.burst, Math.ceil(Math.max(0, bucket.tat - now) / bucket.interval)),
-    opensInUs: available > 0 ? 0 : bucket.instant(1) - now,
-    fullInUs: Math.max(0, bucket.tat - now, bucket.closedUntil - now),
+    used,
+    opensInUs: opens >= NEVER ? -1 : Math.max(0, opens - now),
+    fullInUs: Math.max(0, unusedAt - now),
+    share: pushed ? Math.floor(shareOf(pushed, now) * 1000) : 1000,
+    pushedForUs: Math.max(0, (pushed?.closedUntil ?? 0) - now),
   }
 }

@@ -2,12 +2,16 @@ import { actionOfLane, type Level } from '../../../src/store/names.ts'
 import { entriesPerJob, type SubmitLine, type SubmitReply } from '../../../src/store/scripts/submit-jobs.ts'
 import { actionOfPlace, note, putOffSeal } from './acting.ts'
 import { type Action, isClosed } from './action.ts'
+import { limitsOver } from './limits.ts'
 import type { QueueState } from './queue-state.ts'
 import { rebase, settle } from './standing.ts'
-import type { Job, Tenant } from './tenant.ts'
+import { type Job, Tenant } from './tenant.ts'
 
 export function submit(queue: QueueState, lines: readonly SubmitLine[], now: number): SubmitReply {
   queue.begin(now)
+  const costly = findCostly(queue, lines)
+  if (costly) return { accepted: 0, duplicates: 0, firsts: [], full: [], closed: [], costly }
+  queue.hasCosts ||= lines.some((line) => costsOf(line).some((cost) => cost > 1))
   let accepted = 0
   let duplicates = 0
   const firsts: string[] = []
@@ -56,7 +60,30 @@ export function submit(queue: QueueState, lines: readonly SubmitLine[], now: num
   })
   queue.count('submitted', accepted)
   queue.end()
-  return { accepted, duplicates, firsts, full, closed }
+  return { accepted, duplicates, firsts, full, closed, costly: undefined }
+}
+
+function costOf(text: string): number {
+  return Number(/^\*(\d+);/.exec(text)?.[1] ?? 1)
+}
+
+function costsOf({ kind, entries }: SubmitLine): number[] {
+  const width = entriesPerJob[kind]
+  return entries.filter((_, at) => at % width === width - 1).map(costOf)
+}
+
+/** The first job that costs more than some limit could ever grant, and the limit that could grant least. */
+function findCostly(queue: QueueState, lines: readonly SubmitLine[]): SubmitReply['costly'] {
+  for (const [line, each] of lines.entries()) {
+    const tenant = queue.tenants.find(({ name }) => name === each.tenant) ?? new Tenant(each.tenant)
+    const counts = limitsOver(queue, tenant, each.level as Level).flatMap(({ rule }) =>
+      'count' in rule ? [{ limit: rule.name, most: rule.count }] : [],
+    )
+    const [least] = counts.sort((a, b) => a.most - b.most)
+    const job = least ? costsOf(each).findIndex((cost) => cost > least.most) : -1
+    if (least && job >= 0) return { line, job, ...least }
+  }
+  return undefined
 }
 
 function newJob(queue: QueueState, tenant: Tenant, line: SubmitLine, digest: string, text: string): Job {
@@ -78,7 +105,9 @@ function newJob(queue: QueueState, tenant: Tenant, line: SubmitLine, digest: str
     action: actionOfPlace(queue, line),
     sequence,
     digest,
-    rest: text.slice(1),
+    cost: costOf(text),
+    rest: text.slice(text.indexOf('\n') + 1),
+    members: new Map(),
     history: undefined,
     state: 'waiting',
     at: 0,

@@ -1,5 +1,6 @@
 import { type Level, levels } from '../../../src/store/names.ts'
 import { actionOfPlace, meet, note, startJobs } from './acting.ts'
+import type { Budget } from './budget.ts'
 import type { Claim } from './claim.ts'
 import { keepMark } from './marks.ts'
 import type { QueueState } from './queue-state.ts'
@@ -12,13 +13,14 @@ export function takeTurn(
   tenant: Tenant,
   standing: Level,
   wanted: number,
+  budget?: Budget,
 ): { taken: Job[]; isHeld: boolean; served: Lane | undefined } {
   const taken: Job[] = []
   let isHeld = false
   let served: Lane | undefined
   for (const level of tenant.override === undefined ? [standing] : levels) {
     if (taken.length >= wanted || tenant.turns[level].length === 0) continue
-    const line = takeLine(queue, claim, tenant, level, wanted, taken)
+    const line = takeLine(queue, claim, tenant, level, wanted, taken, budget)
     isHeld ||= line.isHeld
     served = line.served
   }
@@ -32,6 +34,7 @@ function takeLine(
   level: Level,
   wanted: number,
   taken: Job[],
+  budget: Budget | undefined,
 ): { isHeld: boolean; served: Lane | undefined } {
   const turns = tenant.turns[level]
   let served: Lane | undefined
@@ -41,9 +44,10 @@ function takeLine(
     const before = taken.length
     const action = actionOfPlace(queue, { tenant: tenant.name, lane: lane.token })
     if (action) meet(queue, action)
-    const isHeld = takeJobs(queue, claim, lane.front, most, taken)
-    // What never ran may pass one that is held back, but not where order is promised.
-    if (!isHeld || !isOrdered(lane.token)) takeJobs(queue, claim, lane.list, most, taken)
+    let isHeld = takeJobs(queue, claim, lane.front, most, taken, budget)
+    // What never ran may pass one that is held back, but not where order is promised, nor one that costs too much.
+    if (!isHeld || !(isOrdered(lane.token) || budget))
+      isHeld = takeJobs(queue, claim, lane.list, most, taken, budget) || isHeld
     if (taken.length > before) served = lane
     if (action && taken.length > before) startJobs(queue, action)
     if (isOrdered(lane.token) && taken.length > before) {
@@ -58,11 +62,19 @@ function takeLine(
   return { isHeld: false, served }
 }
 
-/** Answers whether the first that is left is held back: one suspect at a time. */
-function takeJobs(queue: QueueState, claim: Claim, line: Job[], most: number, taken: Job[]): boolean {
+/** Answers whether the first that is left is held back: one suspect at a time, and none that costs too much. */
+function takeJobs(
+  queue: QueueState,
+  claim: Claim,
+  line: Job[],
+  most: number,
+  taken: Job[],
+  budget: Budget | undefined,
+): boolean {
   while (taken.length < most && line[0] && claim.bytesLeft > 0) {
     const job = line[0]
     if (isSuspect(job) && claim.hasSuspect) return true
+    if (job.state !== 'canceled' && budget && !budget.takes(job.cost)) return true
     line.shift()
     if (job.state === 'canceled') {
       const action = job.action

@@ -1,7 +1,6 @@
 import { defaultLane, type Level, levels } from '../../../src/store/names.ts'
 import type { LimitRule } from '../../../src/store/settings.ts'
 import type { Action } from './action.ts'
-import type { BucketState } from './bucket.ts'
 
 /** What stands where in the reference model: jobs, lanes, and tenants in line. */
 
@@ -27,8 +26,12 @@ export interface Job {
   readonly action: Action | undefined
   readonly sequence: string
   readonly digest: string
-  /** Its record without the history. */
+  /** In permits. */
+  readonly cost: number
+  /** Its record without cost and history. */
   readonly rest: string
+  /** Of pools that granted it, by limit. */
+  readonly members: Map<string, string>
   history: History | undefined
   state: State
   /** When a delayed one is due, a dead one died, a cancelled one may be forgotten; 0: its action knows that it was. */
@@ -47,15 +50,21 @@ export interface Job {
   standing: Level
 }
 
-export function textOf({ history, rest }: Job): string {
-  if (!history) return `\n${rest}`
+export function textOf({ cost, history, rest }: Job): string {
+  const price = cost === 1 ? '' : `*${cost};`
+  if (!history) return `${price}\n${rest}`
   const { attempts, stalls, throttles, unknownSince, reason, error } = history
-  return `${attempts},${stalls},${throttles},${unknownSince},${reason},${error}\n${rest}`
+  return `${price}${attempts},${stalls},${throttles},${unknownSince},${reason},${error}\n${rest}`
 }
 
-/** A job as its claim holds it: one that stood on another level than its own carries that before its record. */
+/**
+ * A job as its claim holds it: one that stood on another level than its own, or that a pool granted, carries that before
+ * its record.
+ */
 export function claimedTextOf(job: Job): string {
-  return (job.standing === job.level ? '' : `^${job.standing}\n`) + textOf(job)
+  const members = [...job.members].map(([limit, member]) => `&${limit}=${member}`).join('')
+  const isPlain = job.standing === job.level && members === ''
+  return (isPlain ? '' : `^${job.standing}${members}\n`) + textOf(job)
 }
 
 /** Two leases ran out under it: it may be what kills its workers. */
@@ -111,7 +120,8 @@ export class Tenant {
   /** Submitted since it last had nothing to do. */
   total = 0
   ownLimits: (LimitRule | { readonly kind: 'none'; readonly name: string })[] = []
-  readonly buckets = new Map<string, BucketState>()
+  /** What its limits count, as it is stored. */
+  readonly meters = new Map<string, string>()
   readonly lanes: Lane[] = []
   /** The lanes that take turns on a level, the current one first. */
   readonly turns: Record<Level, Lane[]> = { high: [], normal: [], low: [] }

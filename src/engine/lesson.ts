@@ -1,0 +1,38 @@
+import type { AnswerHeaders } from '../limits/answer-headers.ts'
+import { type QuotaReading, quotaReadingOf } from '../limits/quota-reading.ts'
+import { type Pushback, pushbackOf } from '../limits/upstream-answer.ts'
+import type { Lesson } from '../store/scripts/finish-and-claim.ts'
+
+/** An upstream's answer, as `fetch`, undici or node:http give it. */
+export interface Answer {
+  readonly status: number
+  readonly headers: AnswerHeaders | Headers
+  /** The beginning of the body: some upstreams say only there why they refuse. */
+  readonly text?: string
+}
+
+/** What the limits learn from the calls of one job: the last word of the upstream counts, and the longest wait. */
+export class Lessons {
+  #pushback: Pushback | undefined
+  #reading: QuotaReading | undefined
+
+  /** Answers the pushback, if the answer is one. */
+  learn({ status, headers, text = '' }: Answer): Pushback | undefined {
+    const plain = headers instanceof Headers ? Object.fromEntries(headers) : headers
+    this.#reading = quotaReadingOf(plain) ?? this.#reading
+    const pushback = pushbackOf({ status, headers: plain, text })
+    if (pushback) this.pushedBack(pushback.retryAfterMs)
+    return pushback
+  }
+
+  pushedBack(retryAfterMs: number | undefined): void {
+    const longest = Math.max(this.#pushback?.retryAfterMs ?? 0, retryAfterMs ?? 0)
+    this.#pushback = { retryAfterMs: longest > 0 ? longest : undefined }
+  }
+
+  /** @param upstream - The limit that stands for the upstream; undefined: the narrowest. */
+  lessonFor(upstream: string | undefined): Lesson | undefined {
+    if (!this.#pushback && !this.#reading) return undefined
+    return { upstream: upstream ?? '', pushback: this.#pushback, reading: this.#reading }
+  }
+}

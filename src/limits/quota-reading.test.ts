@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest'
+import type { AnswerHeaders } from './answer-headers.ts'
+import { quotaReadingOf } from './quota-reading.ts'
+
+/** Sun, 06 Nov 1994 08:49:37 GMT, the date of RFC 9110. */
+const now = 784_111_777_000
+
+describe('what is left', () => {
+  it.each<[string, AnswerHeaders, { remaining: number; resetInMs: number; limit?: number }]>([
+    [
+      'GitHub',
+      {
+        date: 'Sun, 06 Nov 1994 08:49:37 GMT',
+        'x-ratelimit-limit': '5000',
+        'x-ratelimit-remaining': '4987',
+        'x-ratelimit-reset': '784115377',
+        'x-ratelimit-used': '13',
+        'x-ratelimit-resource': 'core',
+      },
+      { remaining: 4_987, resetInMs: 3_600_000, limit: 5_000 },
+    ],
+    [
+      'GitLab',
+      { 'ratelimit-limit': '600', 'ratelimit-remaining': '599', 'ratelimit-reset': '784111837' },
+      { remaining: 599, resetInMs: 60_000, limit: 600 },
+    ],
+    [
+      'Discord',
+      { 'x-ratelimit-limit': '5', 'x-ratelimit-remaining': '4', 'x-ratelimit-reset-after': '1.5' },
+      { remaining: 4, resetInMs: 1_500, limit: 5 },
+    ],
+    [
+      'Okta and Twitter',
+      { 'x-rate-limit-limit': '900', 'x-rate-limit-remaining': '899', 'x-rate-limit-reset': '784112677' },
+      { remaining: 899, resetInMs: 900_000, limit: 900 },
+    ],
+    [
+      'Vimeo and others with milliseconds',
+      { 'x-ratelimit-remaining': '10', 'x-ratelimit-reset': '784111787000' },
+      { remaining: 10, resetInMs: 10_000 },
+    ],
+    [
+      'the draft of 2021',
+      { ratelimit: 'limit=100, remaining=50, reset=30' },
+      { remaining: 50, resetInMs: 30_000, limit: 100 },
+    ],
+    [
+      'the draft of today, with its policy',
+      { ratelimit: '"default";r=50;t=30', 'ratelimit-policy': '"default";q=100;w=60' },
+      { remaining: 50, resetInMs: 30_000, limit: 100 },
+    ],
+    [
+      'several policies, the one with least left',
+      {
+        ratelimit: ['"burst";r=90;t=2', '"daily";r=7;t=3600'],
+        'ratelimit-policy': '"burst";q=100;w=10, "daily";q=1000;w=86400',
+      },
+      { remaining: 7, resetInMs: 3_600_000, limit: 1_000 },
+    ],
+  ])('is read from the headers of %s', (_, headers, expected) => {
+    expect(quotaReadingOf(headers, now)).toEqual({ limit: undefined, ...expected })
+  })
+
+  it.each<[string, AnswerHeaders]>([
+    ['there are no such headers', { etag: '"5"' }],
+    ['nothing says until when', { 'x-ratelimit-remaining': '5' }],
+    ['nothing says how much', { 'x-ratelimit-reset': '784112677' }],
+    ['it is over', { 'x-ratelimit-remaining': '5', 'x-ratelimit-reset': '784111000' }],
+    ['it is no number', { 'x-ratelimit-remaining': 'many', 'x-ratelimit-reset': '60' }],
+    ['it is negative', { ratelimit: '"a";r=-5;t=30' }],
+    ['it cannot be parsed', { ratelimit: '"a;r=5' }],
+  ])('is not known when %s', (_, headers) => expect(quotaReadingOf(headers, now)).toBeUndefined())
+
+  it('is measured by the clock of the upstream', () => {
+    const headers = {
+      date: 'Sun, 06 Nov 1994 08:49:37 GMT',
+      'x-ratelimit-remaining': '5',
+      'x-ratelimit-reset': '784111837',
+    }
+
+    expect(quotaReadingOf(headers, now + 3_600_000)?.resetInMs).toBe(60_000)
+  })
+})

@@ -1,0 +1,74 @@
+/** What an upstream's answer says is left of its budget. Pure: headers in, numbers out. */
+import { type Item, type Parameters, parseDictionary, parseList } from 'structured-headers'
+import { type AnswerHeaders, attempt, dateOf, numberIn, spanMs, valuesOf } from './answer-headers.ts'
+
+export interface QuotaReading {
+  readonly remaining: number
+  /** Until the upstream starts over. */
+  readonly resetInMs: number
+  /** What it allows in all; undefined if it does not say. */
+  readonly limit: number | undefined
+}
+
+/**
+ * Undefined when the answer does not say both what is left and until when. Instants are measured against the answer's own
+ * `Date`: the upstream's clock said both. Of several budgets the one with least left counts.
+ */
+export function quotaReadingOf(headers: AnswerHeaders, nowMs: number = Date.now()): QuotaReading | undefined {
+  const at = dateOf(headers) ?? nowMs
+  return (
+    standardReading(headers) ??
+    threeHeaders(headers, 'ratelimit', at) ??
+    threeHeaders(headers, 'x-ratelimit', at) ??
+    threeHeaders(headers, 'x-rate-limit', at)
+  )
+}
+
+/** `RateLimit: "default";r=50;t=30` with `RateLimit-Policy: "default";q=100;w=60`, or `limit=100, remaining=50, reset=30`. */
+function standardReading(headers: AnswerHeaders): QuotaReading | undefined {
+  const text = valuesOf(headers, 'ratelimit').join(', ')
+  if (text === '') return undefined
+  if (/^\s*(limit|remaining|reset)\s*=/.test(text)) {
+    const fields = attempt(() => parseDictionary(text))
+    const number = (name: string) => asNumber(fields?.get(name)?.[0])
+    return reading(number('remaining'), number('reset'), number('limit'))
+  }
+  const quotas = quotasOf(headers)
+  const found = items(text).flatMap(([name, parameters]) => {
+    const limit = quotas.get(String(name))
+    return reading(asNumber(parameters.get('r')), asNumber(parameters.get('t')), limit) ?? []
+  })
+  return found.sort((a, b) => a.remaining - b.remaining)[0]
+}
+
+function quotasOf(headers: AnswerHeaders): ReadonlyMap<string, number | undefined> {
+  const policies = items(valuesOf(headers, 'ratelimit-policy').join(', '))
+  return new Map(policies.map(([name, parameters]) => [String(name), asNumber(parameters.get('q'))]))
+}
+
+function items(text: string): [unknown, Parameters][] {
+  const list = attempt(() => parseList(text)) ?? []
+  return list.map((member) => [(member as Item)[0], member[1]])
+}
+
+/** `<prefix>-Remaining`, `-Reset` or `-Reset-After`, `-Limit`: as many APIs have them that never agreed on more. */
+function threeHeaders(headers: AnswerHeaders, prefix: string, nowMs: number): QuotaReading | undefined {
+  const remaining = numberIn(headers, `${prefix}-remaining`)
+  const after = numberIn(headers, `${prefix}-reset-after`)
+  const reset = numberIn(headers, `${prefix}-reset`)
+  const seconds = after ?? (reset === undefined ? undefined : spanMs(reset, nowMs) / 1_000)
+  return reading(remaining, seconds, numberIn(headers, `${prefix}-limit`))
+}
+
+function reading(
+  remaining: number | undefined,
+  resetInSeconds: number | undefined,
+  limit: number | undefined,
+): QuotaReading | undefined {
+  if (remaining === undefined || resetInSeconds === undefined || resetInSeconds <= 0) return undefined
+  return { remaining: Math.floor(remaining), resetInMs: Math.ceil(resetInSeconds * 1_000), limit }
+}
+
+function asNumber(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 ? value : undefined
+}

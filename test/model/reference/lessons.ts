@@ -1,0 +1,51 @@
+import type { FinishedJob, Lesson } from '../../../src/store/scripts/finish-and-claim.ts'
+import { OpenBucket } from './bucket.ts'
+import { limitsAt, limitsOf } from './limits.ts'
+import type { OpenLimit } from './open-limit.ts'
+import { learnPushback, shareOf } from './pushback.ts'
+import type { QueueState } from './queue-state.ts'
+import { OpenQuota } from './quota.ts'
+
+/** What a worker tells of answers, once its jobs have ended. Each job here has one lesson at most, of its own tenant. */
+export function learnAll(queue: QueueState, finished: readonly FinishedJob[]): void {
+  for (const job of finished) if (job.lesson) learn(queue, job, job.lesson)
+}
+
+function learn(queue: QueueState, { tenant: name, standing, fence }: FinishedJob, lesson: Lesson): void {
+  const { upstream, pushback, reading, member } = lesson
+  const tenant = queue.tenant(name)
+  const scopes = [limitsOf(queue, tenant), limitsAt(queue, standing), limitsAt(queue, 'queue')]
+  if (pushback) {
+    const limit = upstream === '' ? narrowest(scopes) : scopes.flat().find(({ rule }) => rule.name === upstream)
+    if (limit) close(queue, limit, Number(fence), (pushback.retryAfterMs ?? 0) * 1000)
+  }
+  if (!reading) return
+  const quotas = scopes.flat().filter(({ rule }) => rule.kind === 'quota')
+  const quota = upstream === '' ? quotas[0] : quotas.find(({ rule }) => rule.name === upstream)
+  if (!(quota?.meter instanceof OpenQuota)) return
+  const reset = queue.now + reading.resetInMs * 1000
+  if (quota.meter.learn(member, reading.remaining, reset, reading.limit ?? 0)) quota.save()
+}
+
+function close(queue: QueueState, limit: OpenLimit, fence: number, forUs: number): void {
+  const { now } = queue
+  const closedUntil = forUs > 0 ? now + Math.min(forUs, queue.values.max_close) : 0
+  limit.pushed = learnPushback(limit.pushed, fence, closedUntil, now)
+  limit.savePushback()
+  limit.meter.closedUntil = Math.max(limit.meter.closedUntil, limit.pushed.closedUntil)
+  if (limit.meter instanceof OpenBucket) limit.meter.slow(shareOf(limit.pushed, now))
+}
+
+/** Of the first scope that meters calls; where none does, of the first that has any. */
+function narrowest(scopes: readonly (readonly OpenLimit[])[]): OpenLimit | undefined {
+  const metering = scopes.find((limits) => limits.some(({ rule }) => rule.kind !== 'concurrency'))
+  const [first] = [...(metering ?? scopes.find((limits) => limits.length > 0) ?? [])].sort(
+    (a, b) => narrowness(b) - narrowness(a),
+  )
+  return first
+}
+
+function narrowness({ rule }: OpenLimit): number {
+  if (rule.kind === 'concurrency') return 0
+  return rule.kind === 'quota' ? 1 : 1 + rule.window / rule.count
+}

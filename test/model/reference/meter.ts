@@ -1,0 +1,31 @@
+import type { Restarts } from './bucket.ts'
+
+/** What counts a limit, as one script sees it. */
+export interface Meter {
+  /** Of those that depend on the way to the upstream. */
+  readonly jitter: number | undefined
+  /** Nothing is granted before, because the store was restarted or the upstream pushed back. */
+  closedUntil: number
+  available(): number
+  /** When so many permits could be granted at once. */
+  instant(permits: number): number
+  /** Answers the member of a pool that granted it. */
+  charge(permits: number, fence: number): string | undefined
+  /** A further call of a job that runs. */
+  chargeAgain(permits: number, fence: number): void
+  refund(permits: number, fence: number, member: string | undefined): void
+  /** How many are worth waiting for. */
+  batch(): number
+  /** What is used, and when nothing is. */
+  usage(): { used: number; unusedAt: number }
+  /** What lasts of it; undefined where nothing does. */
+  text(): string | undefined
+}
+
+export interface MeterContext {
+  readonly jitter: number
+  readonly restarts: Restarts
+  readonly now: number
+  /** What an upstream that pushed back has left of the rate. */
+  readonly share: number
+}
