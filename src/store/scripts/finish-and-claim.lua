@@ -7,8 +7,8 @@
 -- `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is to claim
 -- then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is one text of job, record, for each, with
 -- SEPARATOR between them; one that stood on another level than its own, or that a pool granted, has "^<level>",
--- "&<limit>=<member>" for each pool, and a line break before its record. `duties` is 1 when a duty is due, `ticks` 1 when schedules are, `kept` has the lanes ("<lane>:<tenant>") among
--- the claimed whose action keeps results.
+-- "&<limit>=<member>" for each pool, and a line break before its record. `duties` is 1 when a duty is due, `ticks` 1
+-- when schedules are, `kept` has the lanes ("<lane>:<tenant>") among the claimed whose action keeps results.
 local time = require "time"
 local decimal = require "decimal"
 local queue = require "queue"
