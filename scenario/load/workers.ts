@@ -4,6 +4,7 @@ import { type StartRedisOptions, startRedis, type TestRedis } from '../../src/te
 import { Child } from '../../test/failure/child.ts'
 import type { WorkerMessage, WorkerSettings } from '../../test/failure/worker-process.ts'
 import { Upstream } from '../../test/support/upstream.ts'
+import type { HttpWorkerSettings } from '../processes/http-worker-process.ts'
 import type { ScenarioContext } from '../scenario.ts'
 
 /** A Redis that is gone when the scenario is over. It goes before whatever else the machine does. */
@@ -54,4 +55,18 @@ export async function startWorkers(
   })
   await Promise.all(workers.map((worker) => worker.heard((heard) => heard.some(({ is }) => is === 'ready'))))
   return workers
+}
+
+/** Worker processes that run `http.request`; serving when this resolves. */
+export async function startHttpWorkers(
+  { onEnd }: ScenarioContext,
+  { count, ...settings }: HttpWorkerSettings & { count: number },
+): Promise<void> {
+  const program = new URL('../processes/http-worker-process.ts', import.meta.url)
+  const workers = Array.from({ length: count }, () => {
+    const worker = new Child<{ is: 'ready' }>(program.href, settings)
+    onEnd(() => worker.end())
+    return worker
+  })
+  await Promise.all(workers.map((worker) => worker.heard((heard) => heard.length > 0)))
 }

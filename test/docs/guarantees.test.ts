@@ -26,3 +26,11 @@ it('names tests by file and title that are there', () => {
   expect(named.length).toBeGreaterThan(20)
   expect(named.filter((test) => !isThere(test))).toEqual([])
 })
+
+it('names scenarios that are there', () => {
+  const lines = Array.from(read('docs/guarantees.md').matchAll(/^- scenario (.*)$/gm), ([, rest = '']) => rest)
+  const named = lines.flatMap((rest) => Array.from(rest.matchAll(/`([a-z-]+)`/g), ([, name = '']) => name))
+
+  expect(named.length).toBeGreaterThan(1)
+  expect(named.filter((name) => !exists(`scenario/engine/${name}.ts`))).toEqual([])
+})
