@@ -19,6 +19,8 @@ local function interval_of(rule, jitter)
   return rule.interval
 end
 
+bucket.interval = interval_of
+
 -- The state is "tat:fence:restarts": who was granted last, and the restarts it has been through. `share` is what an
 -- upstream that pushed back has left of the rate.
 function bucket.open(rule, stored, jitter, queue, now, share)

@@ -50,10 +50,21 @@ local function narrowest(scopes, least, kind)
   return nil
 end
 
+-- A share of the queue's limit learns nothing: that limit does.
+local function own(states)
+  local found = {}
+  for _, state in ipairs(states) do
+    if not state.rule.is_share then
+      found[#found + 1] = state
+    end
+  end
+  return found
+end
+
 -- The limit of that name; without a name the narrowest, which is one of the tenant's before one of its level before one
 -- of the queue, and one that meters calls before one that only counts jobs.
 local function find(q, tenant, level, name, kind)
-  local scopes = { limits.of_tenant(q, tenant), q.limits[level], q.limits.queue }
+  local scopes = { own(limits.of_tenant(q, tenant)), q.limits[level], q.limits.queue }
   if name ~= "" then
     return named(scopes, name, kind)
   end

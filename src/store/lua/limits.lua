@@ -57,6 +57,10 @@ function limits.open(q)
   local rules = q.settings.limits
   local opened = { jitters = {}, queue = {}, high = {}, normal = {}, low = {}, tenant = rules.tenant or {} }
   q.limits = opened
+  if q.settings.strict == 1 and #(rules.queue or NONE) > 0 then
+    local shares = require "shares"
+    opened.active = shares.active(q)
+  end
   local fields, at = {}, {}
   local function want(field)
     at[field] = #fields + 1
@@ -162,7 +166,8 @@ function limits.of_tenant(q, tenant)
   if tenant.limits then
     return tenant.limits
   end
-  if #q.limits.tenant == 0 and not tenant.fields.limits then
+  local is_strict = q.limits.active ~= nil
+  if #q.limits.tenant == 0 and not tenant.fields.limits and not is_strict then
     tenant.limits = NONE
     return NONE
   end
@@ -170,6 +175,10 @@ function limits.of_tenant(q, tenant)
   local rules = limits.tenant_rules(q, tenant)
   for i = 1, #rules do
     states[i] = open_of_tenant(q, tenant, rules[i])
+  end
+  if is_strict then
+    local shares = require "shares"
+    shares.open(q, tenant, states)
   end
   tenant.limits = states
   return states
@@ -214,10 +223,14 @@ end
 -- What a limit granted and denied is counted in the queue's hash. All tenants' limits of one name count as one, and
 -- names that only tenants' own limits have as "other": there are as many fields as the queue has limits.
 local function counted(scope, rule)
-  return scope .. "/" .. (rule.counted_as or rule.name)
+  return (rule.is_share and "queue" or scope) .. "/" .. (rule.counted_as or rule.name)
 end
 
 local function count_grants(q, scope, rule, permits)
+  -- The limit that it is a part of counts them.
+  if rule.is_share then
+    return
+  end
   -- The rules of the template are this script's own copy: each tenant finds it here.
   local field = rule.granted_field
   if not field then
@@ -233,6 +246,8 @@ local REASONS = { bucket = "rate", window = "window", quota = "quota", concurren
 local function reason_of(state)
   if state.closed_until > state.now then
     return state.pushed and state.pushed.closed_until > state.now and "upstream" or "restart"
+  elseif state.rule.is_share then
+    return "share"
   end
   return REASONS[state.rule.kind]
 end

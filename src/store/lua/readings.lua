@@ -32,7 +32,9 @@ end
 
 local function add(q, rows, scope, states)
   for _, state in ipairs(states) do
-    rows[#rows + 1] = row(q, scope, state)
+    if not state.rule.is_share then
+      rows[#rows + 1] = row(q, scope, state)
+    end
   end
 end
 

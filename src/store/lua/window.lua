@@ -44,8 +44,8 @@ local function bounds(rule, now)
   return from_wall(zones, wall - into), from_wall(zones, wall - into + rule.window)
 end
 
--- The state is "last grant:used:restarts": what was used counts while the last grant is of the window of now, also when
--- the rule has another length by then.
+-- The state is "last grant:used:restarts", and behind that how many tenants got one more than their strict share, if any
+-- did: what was used counts while the last grant is of the window of now, also when the rule has another length by then.
 function window.open(rule, stored, jitter, queue, now)
   -- A thousand tenants under one rule ask for the same.
   if rule.bounds_at ~= now then
@@ -54,14 +54,14 @@ function window.open(rule, stored, jitter, queue, now)
   end
   local state = {
     meter = window, rule = rule, jitter = jitter, now = now, start = rule.start, stop = rule.stop, known = nil,
-    last = 0, used = 0, closed_until = 0, changed = false,
+    last = 0, used = 0, extra = 0, closed_until = 0, changed = false,
   }
   local restarts
   if stored then
-    local last, used, seen = string.match(stored, "^(%d+):(%d+):(%d+)$")
+    local last, used, seen, extra = string.match(stored, "^(%d+):(%d+):(%d+):?(%d*)$")
     restarts = tonumber(seen)
     if tonumber(last) >= state.start then
-      state.last, state.used = tonumber(last), tonumber(used)
+      state.last, state.used, state.extra = tonumber(last), tonumber(used), tonumber(extra) or 0
     end
   end
   if queue.restarts > 0 then
@@ -110,7 +110,8 @@ function window.lasts_until(state)
 end
 
 function window.stored(state, queue)
-  return string.format("%d:%d:%d", state.last, state.used, queue.restarts)
+  local text = string.format("%d:%d:%d", state.last, state.used, queue.restarts)
+  return state.extra > 0 and text .. string.format(":%d", state.extra) or text
 end
 
 -- Used, and when nothing of it is used any more.
