@@ -139,7 +139,7 @@ const limitChange = (name: string): fc.Arbitrary<LimitChange & { name: string }>
 
 export const declared: fc.Arbitrary<DeclaredSettings> = fc.record({
   values: fc.record({
-    strict: fc.constant(0),
+    strict: fc.constantFrom(0, 0, 1),
     max_close: fc.constantFrom(HOUR, 5 * SECOND),
     quantum: fc.constantFrom(1, 2, 4, 4),
     alpha: fc.constantFrom(0, 0, 10_000, -5_000),
@@ -168,6 +168,7 @@ const settings: fc.Arbitrary<Action> = fc
   .oneof(
     fc.record({ quantum: fc.constantFrom(1, 2, 4, 6) }).map((values) => ({ values })),
     fc.record({ alpha: fc.constantFrom(0, 1_000, -1_000) }).map((values) => ({ values })),
+    fc.record({ strict: fc.constantFrom(0, 1) }).map((values) => ({ values })),
     fc.record({ max_wait: fc.constantFrom(0, SECOND, MINUTE) }).map((values) => ({ values })),
     limitChange('queue').map((change) => ({ limits: { queue: { queue: change } } })),
     limitChange('burst').map((change) => ({ limits: { queue: { burst: change } } })),

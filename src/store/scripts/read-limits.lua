@@ -21,6 +21,8 @@ local name = ARGV[2] -- the tenant, or empty
 local now = time.now(now_given)
 local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, limits = limits_key, running = running_key,
+  ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
+  parked = parked_key, unparking = unparking_key,
 }, now)
 if not q then
   return { "unregistered" }

@@ -14,7 +14,8 @@ export function learnAll(queue: QueueState, finished: readonly FinishedJob[]): v
 function learn(queue: QueueState, { tenant: name, standing, fence }: FinishedJob, lesson: Lesson): void {
   const { upstream, pushback, reading, member } = lesson
   const tenant = queue.tenant(name)
-  const scopes = [limitsOf(queue, tenant), limitsAt(queue, standing), limitsAt(queue, 'queue')]
+  const own = limitsOf(queue, tenant).filter(({ isShare }) => !isShare)
+  const scopes = [own, limitsAt(queue, standing), limitsAt(queue, 'queue')]
   if (pushback) {
     const limit = upstream === '' ? narrowest(scopes) : scopes.flat().find(({ rule }) => rule.name === upstream)
     if (limit) close(queue, limit, Number(fence), (pushback.retryAfterMs ?? 0) * 1000)

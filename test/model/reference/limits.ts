@@ -6,6 +6,7 @@ import { isHeld, type OpenLimit } from './open-limit.ts'
 import { pushbackText, readPushback, shareOf } from './pushback.ts'
 import type { QueueState } from './queue-state.ts'
 import { OpenQuota } from './quota.ts'
+import { activeTenants, bucketShare, WindowShare } from './shares.ts'
 import { OpenSlots } from './slots.ts'
 import type { Job, Tenant } from './tenant.ts'
 import { OpenWindow } from './window.ts'
@@ -22,6 +23,7 @@ export function noticeServer(queue: QueueState): void {
 
 /** Queue and levels are opened when a script begins: what they learn in it counts from the next. */
 export function openLimits(queue: QueueState): void {
+  queue.script.active = activeTenants(queue)
   for (const scope of ['queue', ...levels] as const) limitsAt(queue, scope)
 }
 
@@ -36,7 +38,7 @@ export function limitsOf(queue: QueueState, tenant: Tenant): OpenLimit[] {
   const own = tenant.ownLimits
   const template = queue.limits.tenant.map((rule) => own.find(({ name }) => name === rule.name) ?? rule)
   const others = own.filter(({ name }) => !queue.limits.tenant.some((rule) => rule.name === name))
-  return [...template, ...others]
+  const opened = [...template, ...others]
     .filter((rule): rule is LimitRule => rule.kind !== 'none')
     .map((rule) =>
       openLimit(queue, 'tenant', rule, {
@@ -47,6 +49,44 @@ export function limitsOf(queue: QueueState, tenant: Tenant): OpenLimit[] {
         tenant: tenant.name,
       }),
     )
+  return queue.values.strict === 1 ? [...opened, ...sharesOf(queue, tenant)] : opened
+}
+
+/** The tenant's part of every limit of the queue that has a rate. */
+function sharesOf(queue: QueueState, tenant: Tenant): OpenLimit[] {
+  return limitsAt(queue, 'queue').flatMap((whole) => {
+    const id = `share:${tenant.name}/${whole.rule.name}`
+    const found = queue.script.opened.get(id)
+    if (found) return [found]
+    const field = `share:${whole.rule.name}`
+    const meter = openShare(queue, whole, tenant.meters.get(field))
+    if (!meter) return []
+    const opened: OpenLimit = {
+      scope: 'tenant',
+      countedAs: `queue/${whole.rule.name}`,
+      rule: whole.rule,
+      isShare: true,
+      meter,
+      pushed: undefined,
+      save() {
+        tenant.meters.set(field, meter.text())
+      },
+      savePushback() {},
+    }
+    queue.script.opened.set(id, opened)
+    return [opened]
+  })
+}
+
+function openShare(
+  queue: QueueState,
+  whole: OpenLimit,
+  stored: string | undefined,
+): OpenBucket | OpenWindow | undefined {
+  const { restarts, now, script } = queue
+  if (whole.meter instanceof OpenBucket) return bucketShare(whole.meter, stored, script.active, { restarts, now })
+  if (!(whole.meter instanceof OpenWindow)) return undefined
+  return new WindowShare(whole as OpenLimit & { meter: OpenWindow }, stored, script.active, { restarts, now })
 }
 
 /** All that a job stands under, in the order in which a claim asks them. */
@@ -75,6 +115,7 @@ function openLimit(queue: QueueState, scope: LimitScope, rule: LimitRule, place:
     scope,
     countedAs: `${scope}/${isOther ? 'other' : rule.name}`,
     rule,
+    isShare: false,
     meter,
     pushed,
     save() {
@@ -116,7 +157,8 @@ function jitterOf(queue: QueueState, scope: LimitScope, rule: PacedRule): Jitter
 }
 
 /** Of a limit that has any: judged, then counted. */
-function noteJitter(queue: QueueState, { scope, rule }: OpenLimit, count: (state: JitterState) => void): void {
+function noteJitter(queue: QueueState, { scope, rule, isShare }: OpenLimit, count: (state: JitterState) => void): void {
+  if (isShare) return
   if (rule.kind !== 'bucket' && rule.kind !== 'window') return
   const state = jitterOf(queue, scope, rule)
   judgeJitter(state, rule, queue.now)
@@ -132,7 +174,7 @@ export function charge(
   { taken, permits, fence }: { taken: readonly Job[]; permits: number; fence: number },
 ): void {
   for (const limit of limitsOver(queue, tenant, standing)) {
-    queue.count(`granted:${limit.countedAs}`, permits)
+    if (!limit.isShare) queue.count(`granted:${limit.countedAs}`, permits)
     if (limit.rule.kind === 'quota' && limit.rule.members) {
       for (const job of taken) job.members.set(limit.rule.name, limit.meter.charge(job.cost, fence) ?? '')
     } else limit.meter.charge(permits, fence)
@@ -147,7 +189,7 @@ export function charge(
 export function chargeAgain(queue: QueueState, tenant: Tenant, standing: Level, fence: number): void {
   for (const limit of limitsOver(queue, tenant, standing)) {
     if (isHeld(limit)) continue
-    queue.count(`granted:${limit.countedAs}`)
+    if (!limit.isShare) queue.count(`granted:${limit.countedAs}`)
     limit.meter.chargeAgain(1, fence)
     if (limit.rule.kind !== 'quota' || (limit.meter as OpenQuota).knows) limit.save()
     noteJitter(queue, limit, (state) => {

@@ -9,6 +9,8 @@ export interface OpenLimit {
   /** `<scope>/<name>`, under which its grants and denials are counted. */
   readonly countedAs: string
   readonly rule: LimitRule
+  /** A tenant's strict share of the queue's limit of that name. */
+  readonly isShare: boolean
   readonly meter: Meter
   pushed: PushbackState | undefined
   /** Keeps what the meter counts. */
@@ -56,8 +58,8 @@ export function latestInstant(
 const REASONS = { bucket: 'rate', window: 'window', quota: 'quota', concurrency: 'concurrency' } as const
 
 /** Why a limit has nothing to grant. */
-export function reasonOf({ meter, pushed, rule }: OpenLimit, now: number): string {
-  if (meter.closedUntil <= now) return REASONS[rule.kind]
+export function reasonOf({ meter, pushed, rule, isShare }: OpenLimit, now: number): string {
+  if (meter.closedUntil <= now) return isShare ? 'share' : REASONS[rule.kind]
   return pushed && pushed.closedUntil > now ? 'upstream' : 'restart'
 }
 

@@ -18,6 +18,8 @@ export interface Lease {
 interface Script {
   readonly opened: Map<string, OpenLimit>
   readonly openedJitters: Map<string, JitterState>
+  /** Tenants in line or parked when it began. */
+  active: number
   marksAdded: number
   lettersAdded: number
   /** Actions it came upon, those it changed and those it ended. */
@@ -32,6 +34,7 @@ function newScript(): Script {
   return {
     opened: new Map(),
     openedJitters: new Map(),
+    active: 1,
     marksAdded: 0,
     lettersAdded: 0,
     met: new Set(),

@@ -81,7 +81,9 @@ export function limitRows(queue: QueueState, name: string, now: number): { activ
     for (const limit of limitsAt(queue, scope)) rows.push(limitRow(scope, limit, now))
   }
   const tenant = queue.tenants.find((each) => each.name === name) ?? new Tenant(name)
-  if (name !== '') for (const limit of limitsOf(queue, tenant)) rows.push(limitRow('tenant', limit, now))
+  if (name !== '')
+    for (const limit of limitsOf(queue, tenant).filter(({ isShare }) => !isShare))
+      rows.push(limitRow('tenant', limit, now))
   const standing = queue.tenants.flatMap(({ stands }) => levels.filter((level) => stands[level].present))
   const parked = queue.tenants.filter(({ parking }) => parking)
   return { activeTenants: standing.length + parked.length, rows }

@@ -11,12 +11,14 @@ export class OpenWindow implements Meter {
   readonly #rule: WindowRule
   readonly #context: MeterContext
   readonly #start: number
-  readonly #stop: number
+  readonly stop: number
   closedUntil = 0
+  used = 0
+  /** Tenants that got one more than their strict share. */
+  extra = 0
   #last = 0
-  #used = 0
 
-  /** @param stored - `last grant:used:restarts` */
+  /** @param stored - `last grant:used:restarts[:extra]` */
   constructor(rule: WindowRule, stored: string | undefined, context: MeterContext) {
     const { restarts, jitter, now } = context
     this.#rule = rule
@@ -24,33 +26,34 @@ export class OpenWindow implements Meter {
     this.jitter = jitter
     const { start, stop } = boundsAt(rule, now)
     this.#start = start
-    this.#stop = stop
-    const [last = 0, used = 0, seen = 0] = stored?.split(':').map(Number) ?? []
+    this.stop = stop
+    const [last = 0, used = 0, seen = 0, extra = 0] = stored?.split(':').map(Number) ?? []
     if (stored !== undefined && last >= start) {
       this.#last = last
-      this.#used = used
+      this.used = used
+      this.extra = extra
     }
     if (restarts.count === 0) return
     if (rule.window <= 60 * SECOND) this.closedUntil = restarts.lastAt + rule.window + jitter
     else if (restarts.lastAt >= start) {
-      if (stored === undefined) this.#used = Math.ceil((rule.count * (restarts.lastAt - start)) / (stop - start))
-      else if (seen < restarts.count) this.#used += Math.ceil((2 * SECOND * rule.count) / rule.window)
+      if (stored === undefined) this.used = Math.ceil((rule.count * (restarts.lastAt - start)) / (stop - start))
+      else if (seen < restarts.count) this.used += Math.ceil((2 * SECOND * rule.count) / rule.window)
     }
   }
 
   available(): number {
     const { now } = this.#context
-    if (this.closedUntil > now || now >= this.#stop - this.jitter) return 0
-    return Math.max(0, this.#rule.count - this.#used)
+    if (this.closedUntil > now || now >= this.stop - this.jitter) return 0
+    return Math.max(0, this.#rule.count - this.used)
   }
 
   instant(permits: number): number {
-    const hasRoom = this.#context.now < this.#stop - this.jitter && this.#rule.count - this.#used >= permits
-    return Math.max(this.closedUntil, hasRoom ? 0 : this.#stop)
+    const hasRoom = this.#context.now < this.stop - this.jitter && this.#rule.count - this.used >= permits
+    return Math.max(this.closedUntil, hasRoom ? 0 : this.stop)
   }
 
   charge(permits: number): undefined {
-    this.#used += permits
+    this.used += permits
     this.#last = this.#context.now
   }
 
@@ -59,7 +62,7 @@ export class OpenWindow implements Meter {
   }
 
   refund(permits: number, fence: number): void {
-    if (fence >= this.#start) this.#used = Math.max(0, this.#used - permits)
+    if (fence >= this.#start) this.used = Math.max(0, this.used - permits)
   }
 
   batch(): number {
@@ -67,11 +70,12 @@ export class OpenWindow implements Meter {
   }
 
   usage(): { used: number; unusedAt: number } {
-    return { used: this.#used, unusedAt: this.#used > 0 ? this.#stop : 0 }
+    return { used: this.used, unusedAt: this.used > 0 ? this.stop : 0 }
   }
 
   text(): string {
-    return `${this.#last}:${this.#used}:${this.#context.restarts.count}`
+    const extra = this.extra > 0 ? `:${this.extra}` : ''
+    return `${this.#last}:${this.used}:${this.#context.restarts.count}${extra}`
   }
 }
 

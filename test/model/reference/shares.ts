@@ -1,0 +1,79 @@
+import { levels } from '../../../src/store/names.ts'
+import type { BucketRule, WindowRule } from '../../../src/store/settings.ts'
+import { OpenBucket } from './bucket.ts'
+import type { MeterContext } from './meter.ts'
+import type { OpenLimit } from './open-limit.ts'
+import type { QueueState } from './queue-state.ts'
+import { OpenWindow } from './window.ts'
+
+/** Strict shares in the reference model: each tenant's part of what the queue's limits grant. */
+
+const SECOND = 1_000_000
+
+/** Whoever stands in line or is parked; asked when a script begins. */
+export function activeTenants(queue: QueueState): number {
+  const inLine = queue.tenants.flatMap(({ stands }) => levels.filter((level) => stands[level].present)).length
+  return Math.max(1, inLine + queue.tenants.filter(({ parking }) => parking).length)
+}
+
+/** A bucket that is as many times slower as there are tenants, but grants one in each window. */
+export function bucketShare(
+  whole: OpenBucket,
+  stored: string | undefined,
+  active: number,
+  context: Omit<MeterContext, 'share' | 'jitter'>,
+): OpenBucket {
+  const rule = whole.rule
+  const burst = Math.max(1, Math.floor(rule.burst / active))
+  const perWindow = rule.count - rule.burst + 1
+  const part: BucketRule = { ...rule, burst, count: perWindow - 1 + burst }
+  const pace = whole.interval / Math.ceil((rule.window + whole.jitter) / perWindow)
+  const share = Math.max(1 / active, 1 / perWindow) / pace
+  return new OpenBucket(part, stored, { ...context, jitter: whole.jitter, share })
+}
+
+/** A whole number of each window; what rounding leaves goes to whoever asks first, one to a tenant. */
+export class WindowShare extends OpenWindow {
+  readonly #whole: OpenLimit & { meter: OpenWindow }
+  readonly #now: number
+  readonly #part: number
+  readonly #leftOver: number
+
+  constructor(
+    whole: OpenLimit & { meter: OpenWindow },
+    stored: string | undefined,
+    active: number,
+    context: Omit<MeterContext, 'share' | 'jitter'>,
+  ) {
+    const rule = whole.rule as WindowRule
+    const part = Math.max(1, Math.floor(rule.count / active))
+    super({ ...rule, count: part }, stored, { ...context, jitter: whole.meter.jitter, share: 1 })
+    this.#whole = whole
+    this.#now = context.now
+    this.#part = part
+    this.#leftOver = Math.max(0, rule.count - active * part)
+  }
+
+  get #isExtraLeft(): boolean {
+    return this.used <= this.#part && this.#whole.meter.extra < this.#leftOver
+  }
+
+  override available(): number {
+    if (this.#whole.meter.available() === 0) return 0
+    return Math.max(0, this.#part + (this.#isExtraLeft ? 1 : 0) - this.used)
+  }
+
+  override instant(permits: number): number {
+    if (this.used === 0 || this.available() >= permits) return 0
+    return Math.min(this.stop, this.#now + SECOND)
+  }
+
+  override charge(permits: number): undefined {
+    const had = this.used
+    super.charge(permits)
+    if (this.used > this.#part && had <= this.#part && this.#whole.meter.extra < this.#leftOver) {
+      this.#whole.meter.extra += 1
+      this.#whole.save()
+    }
+  }
+}
