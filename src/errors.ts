@@ -19,6 +19,7 @@ export const errorCodes = {
   SLUICE_CLOSED: 'Something was used after it was closed.',
   SLUICE_ACTION_CLOSED: 'Jobs were submitted to an action that is sealed or has ended.',
   SLUICE_UNKNOWN_ACTION: 'There is no such action, or not any more.',
+  SLUICE_UNKNOWN_SCHEDULE: 'There is no schedule of that name.',
   SLUICE_WAITED_TOO_LONG: 'What was waited for did not happen in time; it may still.',
   SLUICE_JOB_TIMEOUT: 'A job ran longer than its time-out.',
   SLUICE_AGGREGATE_TIMEOUT: 'A custom aggregate took longer than its time-out.',
@@ -242,6 +243,16 @@ export class UnknownActionError extends SluiceError {
   constructor(data: { id: string }) {
     super(`There is no action ${JSON.stringify(data.id)}, or its record has expired (keepActionsMs after its end).`)
     this.id = data.id
+  }
+}
+
+export class UnknownScheduleError extends SluiceError {
+  readonly code = 'SLUICE_UNKNOWN_SCHEDULE'
+  readonly schedule: string
+
+  constructor(data: { schedule: string }) {
+    super(`There is no schedule ${JSON.stringify(data.schedule)}. Names are as they were given to schedules.set.`)
+    this.schedule = data.schedule
   }
 }
 

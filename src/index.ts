@@ -29,6 +29,9 @@ export type {
   SubmittedJob,
 } from './engine/queue.ts'
 export type { ProcessOptions, QueueOptions } from './engine/queue-options.ts'
+export type { MissedRule, ScheduleInput, ScheduleJob } from './engine/schedules/schedule-input.ts'
+export type { ScheduleView } from './engine/schedules/schedule-view.ts'
+export type { ScheduleChange, SchedulePage, Schedules } from './engine/schedules/schedules.ts'
 export type { JobInput } from './engine/submission.ts'
 export type { SubmitSummary } from './engine/submitter.ts'
 export type { TenantControl, TenantSettings, TenantView } from './engine/tenant-control.ts'

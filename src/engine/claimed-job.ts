@@ -2,7 +2,7 @@ import { LeaseLostError } from '../errors.ts'
 import type { Pushback } from '../limits/upstream-answer.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
-import { type Finish, type FinishedInAction, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
+import { type DueWork, type Finish, type FinishedInAction, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
 import { renewLeases } from '../store/scripts/renew-leases.ts'
 import { finishedJob, finishOf, toldOf } from './finish.ts'
 import type { Grant } from './grant.ts'
@@ -48,7 +48,7 @@ export class ClaimHandle implements ClaimedJob {
   readonly #settings: QueueSettings
   readonly #leaseMs: number
   readonly #grant: Grant
-  readonly #onDuties: () => void
+  readonly #onDue: (due: DueWork) => void
   readonly #figures: QueueFigures
   readonly #claimedAt = performance.now()
   readonly #lessons = new Lessons()
@@ -61,7 +61,7 @@ export class ClaimHandle implements ClaimedJob {
     settings: QueueSettings
     leaseMs: number
     /** Something is due besides jobs. */
-    onDuties: () => void
+    onDue: (due: DueWork) => void
     figures: QueueFigures
   }) {
     this.#job = options.job
@@ -70,7 +70,7 @@ export class ClaimHandle implements ClaimedJob {
     this.#settings = options.settings
     this.#leaseMs = options.leaseMs
     this.#grant = options.grant
-    this.#onDuties = options.onDuties
+    this.#onDue = options.onDue
     this.#figures = options.figures
     this.#figures.started(this.#job)
   }
@@ -160,7 +160,7 @@ export class ClaimHandle implements ClaimedJob {
       hasSuspect: false,
       finished: [finishedJob(this.#job, finish, action, this.#lessons.lessonFor(undefined))],
     })
-    if (reply.hasDuties) this.#onDuties()
+    this.#onDue(reply)
     if (reply.stale.length > 0) throw this.#lost()
   }
 

@@ -19,6 +19,7 @@ export const eventTypes = [
   'job.stalled',
   'tenant.parked',
   'limits.changed',
+  'schedule.missed',
 ] as const
 
 /** Something that happened in a queue. */
@@ -35,6 +36,10 @@ export interface QueueEvent {
   readonly job?: string
   /** Why a job failed or died, or which limit parked a tenant. */
   readonly reason?: string
+  /** The name of the schedule. */
+  readonly schedule?: string
+  /** How many ticks of the schedule got no job. */
+  readonly missed?: number
   /** Of a parked tenant: when it may run again, in ms since 1970. */
   readonly until?: number
 }
@@ -76,6 +81,7 @@ export async function* followEvents(
 function toEvent({ id, fields }: StreamEntry): QueueEvent {
   const [tenant, action] = [fields.get('tenant'), fields.get('action')]
   const [job, reason, until] = [fields.get('job'), fields.get('reason'), fields.get('until')]
+  const schedule = fields.get('schedule')
   return {
     id,
     at: Number(id.split('-')[0]),
@@ -84,6 +90,7 @@ function toEvent({ id, fields }: StreamEntry): QueueEvent {
     ...(action === undefined ? {} : { action: fromToken(action) }),
     ...(job === undefined ? {} : { job }),
     ...(reason === undefined ? {} : { reason }),
+    ...(schedule === undefined ? {} : { schedule: fromToken(schedule), missed: Number(fields.get('missed')) }),
     ...(until === undefined ? {} : { until: Math.round(Number(until) / 1_000) }),
   }
 }

@@ -7,7 +7,7 @@ import type { Redis } from '../store/redis.ts'
 import { Requests } from '../store/requests.ts'
 import { type CancelReply, cancelJob } from '../store/scripts/cancel-job.ts'
 import { changeSettings } from '../store/scripts/change-settings.ts'
-import { finishAndClaim } from '../store/scripts/finish-and-claim.ts'
+import { type DueWork, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
 import { pauseQueue } from '../store/scripts/pause-queue.ts'
 import { type QueueCounts, readCounts } from '../store/scripts/read-counts.ts'
 import { addressOf } from '../store/scripts/read-job.ts'
@@ -42,6 +42,8 @@ import {
   type QueueOptions,
   type QueueSettings,
 } from './queue-options.ts'
+import { Schedules } from './schedules/schedules.ts'
+import { Ticker } from './schedules/ticker.ts'
 import { type JobInput, Packer } from './submission.ts'
 import { type SubmitChoice, type SubmitSummary, Submitter } from './submitter.ts'
 import { TenantControl, type TenantView } from './tenant-control.ts'
@@ -128,6 +130,8 @@ export class Queue {
   readonly limits: LimitControl
   /** Jobs that will not be tried again by themselves. */
   readonly deadLetters: DeadLetters
+  /** Repeating jobs. */
+  readonly schedules: Schedules
   readonly #settings: QueueSettings
   readonly #clock: Clock
   readonly #redis: Redis
@@ -136,6 +140,7 @@ export class Queue {
   readonly #actions: Actions
   readonly #aggregates: Aggregates
   readonly #duties: Duties
+  readonly #ticker: Ticker
   readonly #pool: WorkerPool
   readonly #feed: EventFeed
   readonly #middleware: Middleware[] = []
@@ -172,6 +177,14 @@ export class Queue {
     this.#requests = new Requests({ ...shared, client: parts.client, keys: this.#keys })
     this.limits = new LimitControl(this.#requests)
     this.deadLetters = new DeadLetters({ redis: parts.redis, keys: this.#keys, requests: this.#requests })
+    this.schedules = new Schedules({
+      requests: this.#requests,
+      maxPayloadBytes: this.#settings.maxPayloadBytes,
+      clock: parts.clock,
+      log: parts.log,
+      ready: () => this.#ready(),
+      submit: (job) => this.submit(job, { whenFull: 'error' }),
+    })
     this.#actions = new Actions({
       ...parts,
       queue: parts.name,
@@ -185,8 +198,8 @@ export class Queue {
     })
     const dutyKeys = queueKeys(parts.prefix, parts.name, `${parts.client}-duties`)
     const dutyRequests = new Requests({ ...shared, client: `${parts.client}-duties`, keys: dutyKeys })
-    const onDue = () => this.#duties.lookAnew()
-    this.#aggregates = new Aggregates({ ...parts, requests: dutyRequests, onDue })
+    this.#aggregates = new Aggregates({ ...parts, requests: dutyRequests, onDue: () => this.#duties.lookAnew() })
+    this.#ticker = new Ticker({ ...parts, requests: dutyRequests })
     const { leaseMs, shutdownGraceMs: graceMs, unknownTypeMs } = this.#settings
     this.#duties = new Duties({
       ...parts,
@@ -200,9 +213,15 @@ export class Queue {
       queue: parts.name,
       settings: this.#settings,
       requests: new Requests({ ...shared, client: `${parts.client}-pool`, keys: poolKeys }),
-      onDuties: () => this.#duties.look(),
+      onDue: this.#onDue,
       figures: this.#figures,
     })
+  }
+
+  /** A claim says that there is something to do besides jobs. */
+  readonly #onDue = ({ hasDuties, hasTicks }: DueWork): void => {
+    if (hasDuties) this.#duties.look()
+    if (hasTicks) this.#ticker.look()
   }
 
   /** One job. Answers its id. */
@@ -350,10 +369,10 @@ export class Queue {
         hasSuspect: false,
         finished: [],
       })
-      if (reply.hasDuties) this.#duties.look()
+      this.#onDue(reply)
       const freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
       const parts = { clock: this.#clock, redis: this.#redis, requests: this.#requests, settings: this.#settings }
-      const shared = { ...parts, figures: this.#figures, onDuties: () => this.#duties.look() }
+      const shared = { ...parts, figures: this.#figures, onDue: this.#onDue }
       const jobs = decodeJobs(reply.fence, reply.jobs, reply.kept)
       this.#figures.claims.observe(jobs.length)
       for (const job of jobs) {
@@ -453,7 +472,8 @@ export class Queue {
    */
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.all([this.#pool.close(), this.#aggregates.close(), this.#duties.close()])
+    this.schedules.close()
+    await Promise.all([this.#pool.close(), this.#aggregates.close(), this.#duties.close(), this.#ticker.close()])
     this.#actions.close()
   }
 
@@ -475,5 +495,6 @@ export class Queue {
     const hasForgotten = isAgain && this.#registered !== undefined
     await registerQueue(this.#redis, this.#keys, declaredSettings(this.#settings), { isAgain: hasForgotten })
     await this.#aggregates.declare()
+    if (hasForgotten) this.schedules.declareAgain()
   }
 }

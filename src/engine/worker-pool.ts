@@ -6,6 +6,7 @@ import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
 import {
   type ClaimReply,
+  type DueWork,
   type Finish,
   type FinishedInAction,
   type FinishedJob,
@@ -65,7 +66,7 @@ export class WorkerPool implements Sleeper {
   readonly #clock: Clock
   readonly #log: Log
   readonly #leases: LeaseKeeper
-  readonly #onDuties: () => void
+  readonly #onDue: (due: DueWork) => void
   readonly #figures: QueueFigures
   readonly #processors = new Map<string, Processor>()
   /** Two of them can be of one job: one that lost its lease, and the next. */
@@ -94,11 +95,11 @@ export class WorkerPool implements Sleeper {
     clock: Clock
     log: Log
     /** Something is due besides jobs. */
-    onDuties: () => void
+    onDue: (due: DueWork) => void
     figures: QueueFigures
   }) {
     this.#queue = options.queue
-    this.#onDuties = options.onDuties
+    this.#onDue = options.onDue
     this.#figures = options.figures
     this.#settings = options.settings
     this.#requests = options.requests
@@ -289,7 +290,7 @@ export class WorkerPool implements Sleeper {
 
   #onReply(reply: ClaimReply, wanted: number, sentAt: number): void {
     const jobs = decodeJobs(reply.fence, reply.jobs, reply.kept)
-    if (reply.hasDuties) this.#onDuties()
+    this.#onDue(reply)
     if (wanted > 0) this.#figures.claims.observe(jobs.length)
     if (jobs.length > 0) {
       this.#leases.hold(reply.fence, jobs.length)

@@ -24,16 +24,18 @@ async function run(text: string): Promise<string> {
   return stdout
 }
 
-it.each(['docs/guides/getting-started.md', 'docs/guides/rate-limits.md', 'docs/guides/fairness.md'])(
-  '%s is a program that runs to its end',
-  async (path) => {
-    const [program, ...others] = snippetsOf(path)
+it.each([
+  'docs/guides/getting-started.md',
+  'docs/guides/rate-limits.md',
+  'docs/guides/fairness.md',
+  'docs/guides/schedules.md',
+])('%s is a program that runs to its end', async (path) => {
+  const [program, ...others] = snippetsOf(path)
 
-    await run(program?.text ?? '')
+  await run(program?.text ?? '')
 
-    expect(others).toEqual([])
-  },
-)
+  expect(others).toEqual([])
+})
 
 it('the example of promotions sends everything, and nobody waits for the large customer', async () => {
   const printed = await run(read('examples/promotions/main.ts'))

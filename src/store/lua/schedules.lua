@@ -50,21 +50,24 @@ function schedules.first(q)
 end
 
 -- After the set was written: when somebody is to tick next. With a `lease` the caller goes on with what is due already,
--- and others leave it alone for that long. Answers whether anything is due.
+-- and others leave it alone for that long. Answers under which fence, or nil and in how many µs something will be due
+-- (-1: never).
 function schedules.set_duty(q, lease)
   local at = schedules.first(q)
   if not at then
     redis.call("ZREM", q.keys.duties, DUTY)
-    return false
+    return nil, -1
   end
   local is_due = at <= q.now
-  redis.call("ZADD", q.keys.duties, string.format("%d", is_due and q.now + lease or at), DUTY)
-  return is_due
+  local score = string.format("%d", is_due and q.now + lease or at)
+  redis.call("ZADD", q.keys.duties, score, DUTY)
+  return is_due and score or nil, math.max(0, at - q.now)
 end
 
-function schedules.is_duty_due(q)
+-- To be taken by anybody, or by whoever has it under this fence.
+function schedules.is_duty_due(q, fence)
   local at = redis.call("ZSCORE", q.keys.duties, DUTY)
-  return at and tonumber(at) <= q.now
+  return at and (tonumber(at) <= q.now or at == fence)
 end
 
 return schedules

@@ -74,7 +74,15 @@ export interface ClaimRequest {
   readonly nowUs?: string
 }
 
-export interface ClaimReply {
+/** What there is to do besides jobs. */
+export interface DueWork {
+  /** A duty of the queue is due: see take-duty. */
+  readonly hasDuties: boolean
+  /** Schedules are due: see take-schedules. */
+  readonly hasTicks: boolean
+}
+
+export interface ClaimReply extends DueWork {
   /** `again`: nothing found yet, but not everything was looked at. */
   readonly word: 'claimed' | 'idle' | 'again'
   /** Positions in `finished` of jobs that were no longer the caller's. */
@@ -88,10 +96,6 @@ export interface ClaimReply {
   readonly freshMs: number | undefined
   /** jobKey, record; for each. A job that stood on another level than its own has `^<level>\n` before its record. */
   readonly jobs: readonly string[]
-  /** A duty of the queue is due: see take-duty. */
-  readonly hasDuties: boolean
-  /** Schedules are due: see take-schedules. */
-  readonly hasTicks: boolean
   /** Lanes (`<lane>:<tenant>`) among the claimed whose action keeps results. */
   readonly kept: readonly string[]
 }

@@ -29,6 +29,7 @@ it('reads schedules in the order they were asked for, and changes nothing', asyn
   const common = { dueUs: '1060000000', lastUs: '', ticks: 0, missed: 0 }
   expect(reply).toEqual({
     nowUs: '1000000000',
+    sinceUs: '1000000000',
     schedules: [
       { name: 'b', definition: '{"of":"b"}', revision: '1000000001', pausedUs: '', ...common },
       undefined,

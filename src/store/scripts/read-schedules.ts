@@ -22,15 +22,18 @@ export interface StoredSchedule {
 
 export type ScheduleRow = readonly string[]
 
-/** @param names - Tokens. Undefined in the place of each that is not there. */
+/**
+ * Undefined in the place of each that is not there; `sinceUs`: when the queue got its first schedule, '' if it has had none.
+ * @param names - Tokens.
+ */
 export async function readSchedules(
   requests: Requests,
   names: readonly string[],
   nowUs = '',
-): Promise<{ nowUs: string; schedules: (StoredSchedule | undefined)[] }> {
+): Promise<{ nowUs: string; sinceUs: string; schedules: (StoredSchedule | undefined)[] }> {
   const reply = await requests.run('read-schedules', script, () => ({ nowGiven: nowUs, names }))
-  const [, now, ...rows] = reply as ['schedules', string, ...ScheduleRow[]]
-  return { nowUs: now, schedules: rows.map((row) => (row.length === 0 ? undefined : toSchedule(row))) }
+  const [, now, sinceUs, ...rows] = reply as ['schedules', string, string, ...ScheduleRow[]]
+  return { nowUs: now, sinceUs, schedules: rows.map((row) => (row.length === 0 ? undefined : toSchedule(row))) }
 }
 
 export function toSchedule(row: ScheduleRow): StoredSchedule {

@@ -1,7 +1,8 @@
 #!lua
 -- Makes a schedule, or gives one another definition; what it has counted and whether it is paused stay. The same
 -- definition again changes nothing, so that every process can say at its start what it wants.
--- Replies {"created"}, {"changed"}, {"unchanged"}, or {"unregistered"}.
+-- Replies {"created", since}, {"changed", since} or {"unchanged", since}: `since` is when the queue got its first, and
+-- another once the store was emptied. Or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local schedules = require "schedules"
@@ -32,8 +33,9 @@ if not q then
   return { "unregistered" }
 end
 local schedule = schedules.load(q, name)
+local since = redis.call("HGET", queue_key, "schedules_since")
 if schedule and (only_if_absent == 1 or schedule.definition == definition) then
-  return { "unchanged" }
+  return { "unchanged", since }
 end
 local word = schedule and "changed" or "created"
 local key = q.keys.prefix .. "schedule:" .. name
@@ -41,6 +43,10 @@ local look_at = schedules.look_at({ paused = schedule and schedule.paused or "",
 -- Whoever sleeps until the next known instant must hear of an earlier one.
 local sleeper = tonumber(look_at) < (waking.alarm(q) or time.NEVER) and waking.find(q) or nil
 
+if not since then
+  since = string.format("%d", q.now)
+  redis.call("HSET", queue_key, "schedules_since", since)
+end
 redis.call("HSET", key, "definition", definition, "due", due, "revision", schedules.new_revision(q))
 redis.call("ZADD", schedules_key, look_at, name)
 schedules.set_duty(q, 0)
@@ -48,4 +54,4 @@ queue.save(q)
 if sleeper then
   waking.wake(q, sleeper)
 end
-return requests.remember(client_key, request, { word })
+return requests.remember(client_key, request, { word, since })

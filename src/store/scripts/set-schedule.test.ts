@@ -25,11 +25,11 @@ function set(
 it('makes a schedule, and a duty of the queue for when it is due', async () => {
   const { reply, changes } = await store.changesOf(() => set('nightly', '1060000000', '{"every":1}'))
 
-  expect(reply).toBe('created')
+  expect(reply).toEqual({ result: 'created', sinceUs: '1000000000' })
   expect(changes).toEqual({
     'client:me': { '(expires)': true, '1': '1' },
     duties: { tick: 1_060_000_000 },
-    queue: { 'state.clock': 1_000_000_000 },
+    queue: { schedules_since: '1000000000', 'state.clock': 1_000_000_000 },
     'schedule:nightly': { definition: '{"every":1}', due: '1060000000', revision: '1000000000' },
     schedules: { nightly: 1_060_000_000 },
   })
@@ -52,7 +52,7 @@ it('changes nothing when it is told the same again, whoever tells it', async () 
 
   const { reply, changes } = await store.changesOf(() => set('nightly', '1061000000', '{}', { client: 'other' }))
 
-  expect(reply).toBe('unchanged')
+  expect(reply).toEqual({ result: 'unchanged', sinceUs: '1000000000' })
   expect(changes).toEqual({})
 })
 
@@ -62,7 +62,7 @@ it('replaces a definition at once, and keeps what was counted', async () => {
 
   const { reply, changes } = await store.changesOf(() => set('nightly', '1030000000', '{"other":1}'))
 
-  expect(reply).toBe('changed')
+  expect(reply).toEqual({ result: 'changed', sinceUs: '1000000000' })
   expect(changes).toMatchObject({
     duties: { tick: 1_030_000_000 },
     'schedule:nightly': { definition: '{"other":1}', due: '1030000000', revision: '1000000001' },
@@ -75,7 +75,7 @@ it('leaves one alone that is there, if asked to', async () => {
 
   const { reply, changes } = await store.changesOf(() => set('nightly', '1', '{"old":1}', { onlyIfAbsent: true }))
 
-  expect(reply).toBe('unchanged')
+  expect(reply).toEqual({ result: 'unchanged', sinceUs: '1000000000' })
   expect(changes).toEqual({})
 })
 
@@ -113,7 +113,7 @@ it('answers a repeated request from memory and changes nothing', async () => {
 
   const { reply, changes } = await store.changesOf(() => set('nightly', '1060000000', '{}', { client: 'again' }))
 
-  expect(reply).toBe('created')
+  expect(reply).toEqual({ result: 'created', sinceUs: '1000000000' })
   expect(changes).toEqual({})
 })
 

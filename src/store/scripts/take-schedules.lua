@@ -11,7 +11,8 @@ local duties_key = KEYS[3] -- zset: duty → when it may be taken
 local now_given = ARGV[1] -- µs; empty: the server's time
 local lease = tonumber(ARGV[2]) -- µs
 local most = tonumber(ARGV[3]) -- schedules
-local max_bytes = tonumber(ARGV[4]) -- of definitions in the reply, unless the first is larger
+local fence = ARGV[4] -- under which the caller has them already; empty: it has not
+local max_bytes = tonumber(ARGV[5]) -- of definitions in the reply, unless the first is larger
 
 local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, schedules = schedules_key, duties = duties_key,
@@ -19,7 +20,7 @@ local q = queue.open({
 if not q then
   return { "unregistered" }
 end
-if not schedules.is_duty_due(q) then
+if not schedules.is_duty_due(q, fence) then
   return { "none" }
 end
 local now_text = string.format("%d", q.now)

@@ -5,13 +5,13 @@ import { type ScheduleRow, type StoredSchedule, toSchedule } from './read-schedu
 // A reply holds no more than a claim's.
 const MAX_BYTES = 1_000_000
 
-/** Undefined when nothing is due, or somebody else looks after it. */
+/** @param options - `fence`: of what is the caller's already. Undefined when nothing is due, or somebody else looks after it. */
 export async function takeSchedules(
   requests: Requests,
-  options: { leaseMs: number; most: number; nowUs?: string },
+  options: { leaseMs: number; most: number; fence?: string; nowUs?: string },
 ): Promise<{ nowUs: string; schedules: StoredSchedule[] } | undefined> {
-  const { leaseMs, most } = options
-  const args = { nowGiven: options.nowUs ?? '', lease: leaseMs * 1_000, most, maxBytes: MAX_BYTES }
+  const { leaseMs, most, fence = '', nowUs: nowGiven = '' } = options
+  const args = { nowGiven, lease: leaseMs * 1_000, most, fence, maxBytes: MAX_BYTES }
   const reply = await requests.run('take-schedules', script, () => args)
   if (reply[0] === 'none') return undefined
   const [, nowUs, ...rows] = reply as ['taken', string, ...ScheduleRow[]]

@@ -2,9 +2,9 @@
 -- Ticks: makes the jobs of schedules that are due and moves these on to their next tick, in one step. One that was
 -- changed, or ticked by somebody else, since its tick was worked out is left alone; so there is one job for each tick,
 -- however many processes there are and whatever happens to them.
--- Replies {"ticked", more, word, …}: `more` is 1 when others are due, which stay the caller's for another lease; a word
--- for each schedule: "ticked", "changed", or "full" when the queue has no room and the tick waits for it. Or
--- {"unregistered"}.
+-- Replies {"ticked", fence, wait, word, …}: under that fence others that are due stay the caller's for another lease,
+-- it is empty when none are; `wait` is the time in µs until something is due, -1 for ever. A word for each schedule:
+-- "ticked", "changed", or "full" when the queue has no room and the tick waits for it. Or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local tenants = require "tenants"
@@ -105,10 +105,9 @@ for _, schedule in ipairs(moved) do
   queue.count(q, "ticks", schedule.made)
   queue.count(q, "ticks_missed", schedule.missed_now)
 end
-local is_more = schedules.set_duty(q, lease)
+local fence, wait = schedules.set_duty(q, lease)
 submitting.save(q, batch)
 if sleeper then
   waking.wake(q, sleeper)
 end
-local reply = { "ticked", is_more and 1 or 0, unpack(words) }
-return requests.remember(client_key, request, reply)
+return requests.remember(client_key, request, { "ticked", fence or "", wait, unpack(words) })

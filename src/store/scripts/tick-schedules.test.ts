@@ -46,7 +46,7 @@ it('makes the job of a tick and moves the schedule on, in one step', async () =>
 
   const { reply, changes } = await store.changesOf(() => tick([tickOf(schedule)]))
 
-  expect(reply).toEqual({ hasMore: false, words: ['ticked'] })
+  expect(reply).toEqual({ fence: '', waitMs: 60_000, words: ['ticked'] })
   expect(changes).toEqual({
     'client:me': { '(expires)': true, '2': '2' },
     duties: { tick: 1_060_000_000 },
@@ -160,17 +160,23 @@ it('leaves what else is due to the caller for another lease', async () => {
   await takeSchedules(store.requests(), { leaseMs: 2_000, most: 1, nowUs: store.nowUs })
   store.now += 1_000_000
 
-  const { hasMore } = await tick([tickOf(first)])
+  const { fence, waitMs } = await tick([tickOf(first)])
+  const taken = await Promise.all(
+    ['', fence].map((held) =>
+      takeSchedules(store.requests(), { leaseMs: 2_000, most: 10, fence: held, nowUs: store.nowUs }),
+    ),
+  )
 
-  expect(hasMore).toBe(true)
-  expect(await store.dump()).toMatchObject({ duties: { zset: { tick: 1_003_000_000 } } })
+  expect([fence, waitMs]).toEqual(['1003000000', 0])
+  expect(taken.map((found) => found?.schedules.map(({ name }) => name))).toEqual([undefined, ['second']])
 })
 
 it('rests a schedule that has no next tick', async () => {
   const schedule = await due()
 
-  await tick([tickOf(schedule, { nextUs: '' })])
+  const { waitMs } = await tick([tickOf(schedule, { nextUs: '' })])
 
+  expect(waitMs).toBeUndefined()
   expect(await store.dump()).toMatchObject({ schedules: { zset: { nightly: 9e15 } } })
   expect(await store.dump()).not.toHaveProperty('duties')
 })

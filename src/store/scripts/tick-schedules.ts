@@ -18,11 +18,20 @@ export interface Tick {
 /** `changed`: it is not as it was when its tick was worked out, nothing happened. `full`: there is no room for its job. */
 export type TickWord = 'ticked' | 'changed' | 'full'
 
+export interface TickReply {
+  /** Under which others that are due are the caller's; '' when none are. */
+  readonly fence: string
+  /** Until something is due; undefined when nothing will be. */
+  readonly waitMs: number | undefined
+  /** For each schedule. */
+  readonly words: readonly TickWord[]
+}
+
 export async function tickSchedules(
   requests: Requests,
   ticks: readonly Tick[],
   options: { leaseMs: number; nowUs?: string },
-): Promise<{ hasMore: boolean; words: readonly TickWord[] }> {
+): Promise<TickReply> {
   const list: (string | number)[] = []
   for (const { schedule, nextUs, missed, tenant, level, lane, jobs } of ticks) {
     list.push(schedule.name, schedule.revision, schedule.dueUs, nextUs, missed, tenant, level, lane, jobs.length)
@@ -35,6 +44,6 @@ export async function tickSchedules(
     lease: options.leaseMs * 1_000,
     ticks: list,
   }))
-  const [, more, ...words] = reply as ['ticked', number, ...TickWord[]]
-  return { hasMore: more === 1, words }
+  const [, fence, wait, ...words] = reply as ['ticked', string, number, ...TickWord[]]
+  return { fence, waitMs: wait < 0 ? undefined : wait / 1_000, words }
 }

@@ -1,0 +1,231 @@
+import { randomBytes } from 'node:crypto'
+import { checkOptions, integer, optional, text } from '../../assert.ts'
+import type { Clock } from '../../clock.ts'
+import { UnknownScheduleError } from '../../errors.ts'
+import { toToken } from '../../store/names.ts'
+import type { Requests } from '../../store/requests.ts'
+import { changeSchedule } from '../../store/scripts/change-schedule.ts'
+import { readSchedulePage, type ScheduleCursor } from '../../store/scripts/read-schedule-page.ts'
+import { readSchedules, type StoredSchedule } from '../../store/scripts/read-schedules.ts'
+import { type SetScheduleReply, setSchedule } from '../../store/scripts/set-schedule.ts'
+import type { Log } from '../log.ts'
+import type { SubmittedJob } from '../queue.ts'
+import type { JobInput } from '../submission.ts'
+import { checkSchedule, checkScheduleName, type Definition, jobIdOf, type ScheduleInput } from './schedule-input.ts'
+import { type ScheduleView, toScheduleView } from './schedule-view.ts'
+import { timetableOf } from './timetable.ts'
+
+/** What became of a schedule that was set, and how it stands. */
+export interface ScheduleChange {
+  /** `unchanged`: it was so before, and goes on as if nothing had been said. */
+  readonly result: ScheduleResult
+  readonly schedule: ScheduleView
+}
+
+/** A page of schedules, by when they are due; those that are paused come last. */
+export interface SchedulePage {
+  readonly schedules: readonly ScheduleView[]
+  /** Of the next page; undefined on the last. */
+  readonly cursor: string | undefined
+  readonly total: number
+  /** How many are due within `dueWithinMs`. */
+  readonly dueSoon: number
+  /** When the first is due, in ms since 1970. */
+  readonly nextAt: number | undefined
+}
+
+type ScheduleResult = SetScheduleReply['result']
+
+const DEFAULT_SOON_MS = 60_000
+// A process that claims finds out at once that the store was emptied, unless another was faster. Others ask this often.
+const CHECK_EVERY_MS = 60_000
+
+const pageRules = {
+  dueWithinMs: optional(integer({ min: 0, max: 366 * 86_400_000 })),
+  cursor: optional(text({ maxLength: 1_000, pattern: { test: /^\d+:\S+$/, words: 'a cursor that a page answered' } })),
+  limit: integer({ min: 1, max: 500, default: 50 }),
+}
+
+/** The repeating jobs of one queue. One job is made for each tick, whatever the number of processes. */
+export class Schedules {
+  readonly #requests: Requests
+  readonly #maxPayloadBytes: number
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #ready: () => Promise<void>
+  readonly #submit: (job: JobInput) => Promise<SubmittedJob>
+  /** What this process wants to be there, by token. */
+  readonly #declared = new Map<string, Definition>()
+  /** When the queue got its first schedule: another, or none, once the store was emptied. */
+  #sinceUs = ''
+  #declaring: Promise<void> | undefined
+  #cancelCheck: (() => void) | undefined
+  #isClosed = false
+
+  /** Made by the queue. */
+  constructor(parts: {
+    requests: Requests
+    maxPayloadBytes: number
+    clock: Clock
+    log: Log
+    ready: () => Promise<void>
+    submit: (job: JobInput) => Promise<SubmittedJob>
+  }) {
+    this.#requests = parts.requests
+    this.#maxPayloadBytes = parts.maxPayloadBytes
+    this.#clock = parts.clock
+    this.#log = parts.log
+    this.#ready = parts.ready
+    this.#submit = parts.submit
+  }
+
+  /**
+   * Makes a schedule, or changes it at once. Every process may say so at its start: the same again changes nothing, its next
+   * tick included. A store that has lost it gets it from here again, while this process lives.
+   */
+  async set(name: string, schedule: ScheduleInput): Promise<ScheduleChange> {
+    const definition = checkSchedule(name, schedule, this.#maxPayloadBytes)
+    const token = toToken(name)
+    await this.#ready()
+    const result = await this.#store(token, definition, { onlyIfAbsent: false })
+    this.#declared.set(token, definition)
+    this.#checkLater()
+    return { result, schedule: await this.#known(name) }
+  }
+
+  /** Undefined if there is none of that name. */
+  async get(name: string): Promise<ScheduleView | undefined> {
+    const { stored } = await this.#read(name)
+    return stored && toScheduleView(stored)
+  }
+
+  /** @param page - `dueWithinMs`: only what is due that soon; without it, all, and what is due within a minute is counted. */
+  async list(page: { dueWithinMs?: number; cursor?: string; limit?: number } = {}): Promise<SchedulePage> {
+    const { dueWithinMs, cursor, limit } = checkOptions('schedules.list', page, pageRules)
+    await this.#ready()
+    const found = await readSchedulePage(this.#requests, {
+      withinMs: dueWithinMs ?? DEFAULT_SOON_MS,
+      onlyInTime: dueWithinMs !== undefined,
+      after: cursor === undefined ? undefined : toCursor(cursor),
+      most: limit,
+    })
+    return {
+      schedules: found.schedules.map(toScheduleView),
+      cursor: found.cursor && `${found.cursor.score}:${found.cursor.name}`,
+      total: found.total,
+      dueSoon: found.inTime,
+      nextAt: found.firstUs === '' ? undefined : Number(found.firstUs) / 1_000,
+    }
+  }
+
+  /** False if there was none. Jobs it has made stay. */
+  async remove(name: string): Promise<boolean> {
+    checkScheduleName(name)
+    await this.#ready()
+    this.#declared.delete(toToken(name))
+    return (await changeSchedule(this.#requests, { name: toToken(name), verb: 'remove' })) === 'changed'
+  }
+
+  /** No ticks until `resume`; those that pass meanwhile are not missed. */
+  async pause(name: string): Promise<void> {
+    checkScheduleName(name)
+    await this.#ready()
+    this.#unlessUnknown(name, await changeSchedule(this.#requests, { name: toToken(name), verb: 'pause' }))
+  }
+
+  /** Goes on with the next tick. */
+  async resume(name: string): Promise<void> {
+    const { stored, nowMs } = await this.#read(name)
+    if (!stored) throw new UnknownScheduleError({ schedule: name })
+    const dueUs = nextUs(JSON.parse(stored.definition) as Definition, nowMs)
+    this.#unlessUnknown(name, await changeSchedule(this.#requests, { name: toToken(name), verb: 'resume', dueUs }))
+  }
+
+  /** A job of the schedule at once, besides those of its ticks and also while it is paused. */
+  async runNow(name: string): Promise<SubmittedJob> {
+    const { stored, nowMs } = await this.#read(name)
+    if (!stored) throw new UnknownScheduleError({ schedule: name })
+    const { job } = JSON.parse(stored.definition) as Definition
+    return this.#submit({ ...job, id: `${jobIdOf(name, nowMs)}#${randomBytes(4).toString('hex')}` })
+  }
+
+  /** The store has forgotten them: what this process wanted is there again, unless somebody was faster. */
+  declareAgain(): void {
+    this.#declaring ??= this.#declareAll()
+      .catch((error: unknown) => {
+        const message = 'Schedules could not be stored again after Redis was emptied; it is tried again in a minute.'
+        this.#log({ level: 'warn', event: 'schedules.lost', message, error })
+        this.#sinceUs = ''
+      })
+      .finally(() => {
+        this.#declaring = undefined
+      })
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cancelCheck?.()
+  }
+
+  async #declareAll(): Promise<void> {
+    for (const [token, definition] of [...this.#declared]) {
+      if (!this.#isClosed) await this.#store(token, definition, { onlyIfAbsent: true })
+    }
+  }
+
+  #checkLater(): void {
+    this.#cancelCheck?.()
+    if (this.#isClosed) return
+    this.#cancelCheck = this.#clock.setTimer(() => void this.#check(), CHECK_EVERY_MS)
+  }
+
+  async #check(): Promise<void> {
+    try {
+      const { sinceUs } = await readSchedules(this.#requests, [])
+      if (sinceUs !== this.#sinceUs) this.declareAgain()
+    } catch {
+      // Redis is away: it is asked again.
+    }
+    this.#checkLater()
+  }
+
+  async #store(name: string, definition: Definition, options: { onlyIfAbsent: boolean }): Promise<ScheduleResult> {
+    const { nowUs, sinceUs, schedules } = await readSchedules(this.#requests, [name])
+    const text = JSON.stringify(definition)
+    if (schedules[0]?.definition === text) {
+      this.#sinceUs = sinceUs
+      return 'unchanged'
+    }
+    const dueUs = nextUs(definition, Number(nowUs) / 1_000)
+    const stored = await setSchedule(this.#requests, { name, definition: text, dueUs, ...options })
+    this.#sinceUs = stored.sinceUs
+    return stored.result
+  }
+
+  async #read(name: string): Promise<{ stored: StoredSchedule | undefined; nowMs: number }> {
+    checkScheduleName(name)
+    await this.#ready()
+    const { schedules, nowUs } = await readSchedules(this.#requests, [toToken(name)])
+    return { stored: schedules[0], nowMs: Math.floor(Number(nowUs) / 1_000) }
+  }
+
+  async #known(name: string): Promise<ScheduleView> {
+    const { stored } = await this.#read(name)
+    if (!stored) throw new UnknownScheduleError({ schedule: name })
+    return toScheduleView(stored)
+  }
+
+  #unlessUnknown(name: string, reply: string): void {
+    if (reply === 'unknown') throw new UnknownScheduleError({ schedule: name })
+  }
+}
+
+function nextUs(definition: Definition, nowMs: number): string {
+  const next = timetableOf(definition).next(nowMs)
+  return next === undefined ? '' : String(next * 1_000)
+}
+
+function toCursor(cursor: string): ScheduleCursor {
+  const [score = '', ...name] = cursor.split(':')
+  return { score, name: name.join(':') }
+}

@@ -1,0 +1,305 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import type { Queue, QueueEvent } from '../../src/index.ts'
+import { Countdown, useEngine } from './engine.ts'
+
+const engine = useEngine()
+
+const job = { type: 'REPORT', tenant: 'acme', payload: { big: true } }
+const daily = { cron: '0 3 * * *', timeZone: 'Europe/Berlin', job }
+
+/** Ids of the jobs that a process of its own runs, in their order, and a promise for so many of them. */
+function collect(queue: Queue, count: number): { ids: string[]; enough: Promise<void> } {
+  const ids: string[] = []
+  const countdown = new Countdown(count)
+  queue.process('REPORT', async ({ id }) => {
+    ids.push(id)
+    countdown.tick()
+  })
+  return { ids, enough: countdown.reached }
+}
+
+/** Puts the next tick of a schedule so far back, as an outage of that length does. */
+async function missTicks(name: string, ms: number): Promise<void> {
+  const key = `${engine.prefix}:{q}:q:`
+  const client = engine.server.client()
+  const due = String(Number(await client.hget(`${key}schedule:${name}`, 'due')) - ms * 1_000)
+  await client.hset(`${key}schedule:${name}`, 'due', due)
+  await client.zadd(`${key}schedules`, due, name)
+  await client.zadd(`${key}duties`, due, 'tick')
+  client.disconnect()
+}
+
+describe('a schedule', () => {
+  it('is shown with its next tick', async () => {
+    const queue = engine.queue()
+
+    const { result, schedule } = await queue.schedules.set('nightly', daily)
+
+    expect(result).toBe('created')
+    expect(schedule).toEqual({
+      name: 'nightly',
+      cron: '0 3 * * *',
+      timeZone: 'Europe/Berlin',
+      missed: 'one',
+      job,
+      nextAt: expect.any(Number),
+      lastAt: undefined,
+      pausedSince: undefined,
+      ticks: 0,
+      missedTicks: 0,
+    })
+    const local = new Date(schedule.nextAt ?? 0).toLocaleTimeString('en-GB', { timeZone: 'Europe/Berlin' })
+    expect(local).toBe('03:00:00')
+    expect(await queue.schedules.get('nightly')).toEqual(schedule)
+  })
+
+  it('goes on as it was when a process says the same again', async () => {
+    const first = await engine.queue().schedules.set('often', { every: '1h', anchor: 1, job })
+
+    const again = await engine.queue().schedules.set('often', { every: 3_600_000, anchor: 1, job })
+
+    expect(again).toEqual({ result: 'unchanged', schedule: first.schedule })
+  })
+
+  it('refuses what cannot be, and changes nothing', async () => {
+    const queue = engine.queue()
+
+    await expect(queue.schedules.set('x', { cron: '0 99 * * *', job })).rejects.toThrow(
+      'Invalid options for schedule "x": cron cannot be understood',
+    )
+    await expect(queue.schedules.set('', daily)).rejects.toThrow('name must have')
+    expect(await queue.schedules.list()).toMatchObject({ total: 0 })
+  })
+
+  it('is gone when it is removed, and unknown from then on', async () => {
+    const queue = engine.queue()
+    await queue.schedules.set('nightly', daily)
+
+    expect([await queue.schedules.remove('nightly'), await queue.schedules.remove('nightly')]).toEqual([true, false])
+    expect(await queue.schedules.get('nightly')).toBeUndefined()
+    for (const act of ['pause', 'resume', 'runNow'] as const) {
+      await expect(queue.schedules[act]('nightly')).rejects.toMatchObject({ code: 'SLUICE_UNKNOWN_SCHEDULE' })
+    }
+  })
+})
+
+describe('ticks', () => {
+  it('make one job each, whatever the number of processes', async () => {
+    const processes = Array.from({ length: 4 }, () => engine.queue())
+    const runs = processes.map((queue) => collect(queue, 1))
+    const maker = engine.queue()
+
+    for (const queue of processes) await queue.schedules.set('often', { every: 200, job })
+    await expect.poll(async () => (await maker.schedules.get('often'))?.ticks, { timeout: 10_000 }).toBeGreaterThan(8)
+    await maker.schedules.remove('often')
+
+    const ids = runs.flatMap((run) => run.ids).sort()
+    const instants = ids.map((id) => Date.parse(id.replace('often@', '')))
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(instants.every((instant) => instant % 200 === 0)).toBe(true)
+    expect((await maker.counts()).submitted).toBeGreaterThanOrEqual(ids.length)
+  })
+
+  it('come in time in an idle process, whoever made the schedule', async () => {
+    const worker = engine.queue()
+    const lateness: number[] = []
+    const countdown = new Countdown(5)
+    worker.process('REPORT', async ({ id }) => {
+      lateness.push(Date.now() - Date.parse(id.replace('often@', '')))
+      countdown.tick()
+    })
+    const maker = engine.queue()
+
+    await maker.schedules.set('often', { every: 300, job })
+    await countdown.reached
+
+    // Milliseconds on a quiet machine (docs/guarantees.md); this one is shared.
+    expect(Math.min(...lateness)).toBeLessThan(100)
+  })
+
+  it('come also while all hands are busy', async () => {
+    const queue = engine.queue()
+    let release: () => void = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    queue.process('REPORT', () => released, { concurrency: 1 })
+    await queue.schedules.set('often', { every: 200, job })
+
+    await expect.poll(async () => (await queue.schedules.get('often'))?.ticks, { timeout: 10_000 }).toBeGreaterThan(4)
+    const busy = await queue.counts()
+    await queue.schedules.remove('often')
+    release()
+
+    expect(busy.running).toBe(1)
+    expect(busy.waiting).toBeGreaterThanOrEqual(4)
+  })
+
+  it('give the job its id, and all that the schedule says of it', async () => {
+    const queue = engine.queue()
+    const { schedule } = await queue.schedules.set('some day', {
+      every: '1d',
+      job: { ...job, level: 'high', lane: 'x' },
+    })
+    await missTicks('some%20day', 86_400_000)
+
+    const { ids, enough } = collect(queue, 1)
+    await enough
+
+    const id = `some day@${new Date((schedule.nextAt ?? 0) - 86_400_000).toISOString()}`
+    expect(ids).toEqual([id])
+    expect(await queue.job(id, { tenant: 'acme' })).toMatchObject({ id, tenant: 'acme', level: 'high', lane: 'x' })
+  })
+})
+
+describe('a change', () => {
+  it('takes effect at once', async () => {
+    const queue = engine.queue()
+    const { enough } = collect(queue, 1)
+    await queue.schedules.set('report', { every: '1d', job })
+
+    const { result } = await queue.schedules.set('report', { every: 100, job })
+    await enough
+
+    expect(result).toBe('changed')
+    await queue.schedules.remove('report')
+  })
+
+  it('keeps a paused schedule from ticking until it is resumed, and nothing is missed', async () => {
+    const queue = engine.queue()
+    const { ids, enough } = collect(queue, 1)
+    await queue.schedules.set('report', { every: 1_000, anchor: Date.now() - 400, job })
+    await queue.schedules.pause('report')
+
+    const paused = await queue.schedules.get('report')
+    await sleep(1_200)
+    expect([paused?.nextAt, ids]).toEqual([undefined, []])
+    expect(paused?.pausedSince).toBeGreaterThan(0)
+    await queue.schedules.resume('report')
+    await enough
+
+    expect(await queue.schedules.get('report')).toMatchObject({ missedTicks: 0, pausedSince: undefined })
+    await queue.schedules.remove('report')
+  })
+
+  it('runs one at once, besides its ticks', async () => {
+    const queue = engine.queue()
+    const { ids, enough } = collect(queue, 2)
+    await queue.schedules.set('nightly', daily)
+
+    const made = [await queue.schedules.runNow('nightly'), await queue.schedules.runNow('nightly')]
+    await enough
+
+    expect(ids.sort()).toEqual(made.map(({ id }) => id).sort())
+    expect(ids.every((id) => id.startsWith('nightly@'))).toBe(true)
+    expect(await queue.schedules.get('nightly')).toMatchObject({ ticks: 0 })
+  })
+})
+
+describe('missed ticks', () => {
+  async function afterOutage(missed: 'one' | 'all' | 'skip') {
+    const queue = engine.queue()
+    await queue.schedules.set('hourly', { every: '1h', anchor: Date.now() - 1_800_000, missed, job })
+    await missTicks('hourly', 5 * 3_600_000)
+    const told = () => eventsOf(queue, 1)
+    const run = collect(queue, missed === 'all' ? 5 : 1)
+    return { queue, run, told }
+  }
+
+  async function eventsOf(queue: Queue, count: number): Promise<QueueEvent[]> {
+    const found: QueueEvent[] = []
+    const signal = AbortSignal.timeout(10_000)
+    for await (const event of queue.events({ from: '0', signal })) {
+      if (event.type === 'schedule.missed' && found.push(event) === count) break
+    }
+    return found
+  }
+
+  it('are made up for once, by the latest, and told', async () => {
+    const { queue, run, told } = await afterOutage('one')
+    await run.enough
+
+    const [event] = await told()
+    expect(event).toMatchObject({ schedule: 'hourly', tenant: 'acme', missed: 4 })
+    expect(await queue.schedules.get('hourly')).toMatchObject({ ticks: 1, missedTicks: 4 })
+  })
+
+  it('are all made up for, oldest first, where the schedule says so', async () => {
+    const { queue, run } = await afterOutage('all')
+    await run.enough
+
+    expect(run.ids).toEqual(run.ids.toSorted())
+    expect(await queue.schedules.get('hourly')).toMatchObject({ ticks: 5, missedTicks: 0 })
+  })
+
+  it('are only counted, where the schedule says so', async () => {
+    const { queue, run, told } = await afterOutage('skip')
+
+    expect(await told()).toMatchObject([{ missed: 5 }])
+    expect(run.ids).toEqual([])
+    expect(await queue.schedules.get('hourly')).toMatchObject({ ticks: 0, missedTicks: 5 })
+  })
+})
+
+describe('a full queue', () => {
+  it('lets a tick wait for room', async () => {
+    const queue = engine.queue({ maxPending: 1 })
+    await queue.submit({ type: 'OTHER', tenant: 'acme' })
+    await queue.schedules.set('often', { every: '1h', job })
+    await missTicks('often', 3_600_000)
+    const [other] = await queue.claim(1)
+    await queue.submit({ type: 'OTHER', tenant: 'acme' })
+
+    await expect.poll(() => engine.log.map(({ event }) => event), { timeout: 10_000 }).toContain('schedules.full')
+    await other?.succeed()
+    const [second] = await queue.claim(1)
+    await second?.succeed()
+    const { enough } = collect(queue, 1)
+    await enough
+
+    expect(await queue.schedules.get('often')).toMatchObject({ ticks: 1, missedTicks: 0 })
+  })
+})
+
+describe('an emptied Redis', () => {
+  it('gets the schedules of a process again', async () => {
+    const queue = engine.queue()
+    await queue.schedules.set('nightly', daily)
+    await queue.schedules.set('weekly', { cron: '@weekly', job })
+    await queue.schedules.remove('weekly')
+    const client = engine.server.client()
+    await client.flushall()
+    client.disconnect()
+
+    await queue.counts()
+
+    await expect.poll(async () => (await queue.schedules.list()).schedules.map(({ name }) => name)).toEqual(['nightly'])
+  })
+})
+
+describe('the list', () => {
+  it('goes by when schedules are due, in pages, and counts what is due soon', async () => {
+    const queue = engine.queue()
+    const names = Array.from({ length: 7 }, (_, index) => `tenant ${index}`)
+    for (const name of names) await queue.schedules.set(name, { every: '1h', anchor: Date.now() - 1, job })
+    await queue.schedules.set('soon', { every: '1h', anchor: Date.now() + 30_000, job })
+    await queue.schedules.pause('tenant 0')
+
+    const all: string[] = []
+    let cursor: string | undefined
+    do {
+      const page = await queue.schedules.list({ limit: 3, ...(cursor === undefined ? {} : { cursor }) })
+      all.push(...page.schedules.map(({ name }) => name))
+      expect(page).toMatchObject({ total: 8, dueSoon: 1 })
+      cursor = page.cursor
+    } while (cursor !== undefined)
+    const soon = await queue.schedules.list({ dueWithinMs: 45_000 })
+
+    expect(all[0]).toBe('soon')
+    expect(all.at(-1)).toBe('tenant 0')
+    expect(all.toSorted()).toEqual(['soon', ...names])
+    expect(soon.schedules.map(({ name }) => name)).toEqual(['soon'])
+    expect(soon.nextAt).toBe(soon.schedules[0]?.nextAt)
+  })
+})
