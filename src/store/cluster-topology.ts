@@ -46,7 +46,7 @@ export class ClusterTopology {
     const seeker: SlotSeeker = { slot, listener: undefined }
     this.#slots.add(seeker)
     return {
-      find: async () => ({ address: this.#withCredentials(await this.#masterOf(slot)) }),
+      find: async () => ({ address: this.#toConnect(await this.#masterOf(slot)) }),
       lost: (reason) => this.#lost(seeker, reason),
       reached: () => this.#seekers.delete(seeker),
       onMove: (listener) => {
@@ -66,7 +66,7 @@ export class ClusterTopology {
   async masters(): Promise<RedisAddress[]> {
     await this.#ask()
     const found = new Map(this.#masters.flatMap((each) => (each ? [[nameOf(each), each] as const] : [])))
-    return [...found.values()].map((address) => this.#withCredentials(address))
+    return [...found.values()].map((address) => this.#toConnect(address))
   }
 
   close(): void {
@@ -125,7 +125,7 @@ export class ClusterTopology {
     this.#nodes = table.nodes
     for (const { slot, listener } of [...this.#slots]) {
       const master = this.#masters[slot]
-      if (master && before[slot] && nameOf(master) !== nameOf(before[slot])) listener?.(this.#withCredentials(master))
+      if (master && before[slot] && nameOf(master) !== nameOf(before[slot])) listener?.(this.#toConnect(master))
     }
   }
 
@@ -143,7 +143,7 @@ export class ClusterTopology {
   }
 
   async #askOne(node: RedisAddress): Promise<SlotTable> {
-    const address = this.#withCredentials(node)
+    const address = this.#toConnect(node)
     const connection = await Connection.open({ address, ...this.#connecting, signal: this.#closing.signal })
     try {
       const [info, slots] = await Promise.all([
@@ -159,8 +159,9 @@ export class ClusterTopology {
     }
   }
 
-  #withCredentials({ host, port }: RedisAddress): RedisAddress {
-    const { username, password, tls } = this.#target
+  #toConnect(node: RedisAddress): RedisAddress {
+    const { username, password, tls, natMap } = this.#target
+    const { host, port } = natMap?.[nameOf(node)] ?? node
     return { host, port, username, password, tls }
   }
 }

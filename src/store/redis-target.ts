@@ -1,4 +1,4 @@
-import { checkOptions, integer, optional, parsed, type Rule, show, text } from '../assert.ts'
+import { checkOptions, group, integer, optional, parsed, type Rule, record, show, text } from '../assert.ts'
 import { InvalidOptionsError } from '../errors.ts'
 import type { RedisAddress } from './connection.ts'
 
@@ -24,6 +24,11 @@ export interface RedisSentinels {
   readonly sentinelPassword?: string | undefined
   /** To the sentinels. */
   readonly sentinelTls?: boolean | object | undefined
+  /**
+   * Where servers are reached that name each other by addresses of their own network, as in containers:
+   * `{ '10.0.0.1:6379': 'localhost:16379' }`.
+   */
+  readonly natMap?: Readonly<Record<string, string | RedisNode>> | undefined
 }
 
 /** A Redis Cluster. */
@@ -34,9 +39,16 @@ export interface RedisCluster {
   readonly password?: string | undefined
   /** True for the defaults of Node, or what `tls.connect` takes. */
   readonly tls?: boolean | object | undefined
+  /**
+   * Where servers are reached that name each other by addresses of their own network, as in containers:
+   * `{ '10.0.0.1:6379': 'localhost:16379' }`.
+   */
+  readonly natMap?: Readonly<Record<string, string | RedisNode>> | undefined
 }
 
-type Checked<T, Name extends keyof T> = Omit<T, Name> & { readonly [Each in Name]: readonly RedisNode[] }
+type Checked<T, Name extends keyof T> = Omit<T, Name | 'natMap'> & {
+  readonly [Each in Name]: readonly RedisNode[]
+} & { readonly natMap?: Readonly<Record<string, RedisNode>> | undefined }
 
 export type SentinelTarget = Checked<RedisSentinels, 'sentinels'>
 export type ClusterTarget = Checked<RedisCluster, 'cluster'>
@@ -77,12 +89,14 @@ const sentinelRules = {
   sentinelUsername: optional(text()),
   sentinelPassword: optional(text({ secret: true })),
   sentinelTls: optional(tlsRule()),
+  natMap: optional(record(oneNode(SERVER_PORT))),
 }
 
 const clusterRules = {
   cluster: nodes(SERVER_PORT),
   ...credentialRules,
   db: optional(noDatabase()),
+  natMap: optional(record(oneNode(SERVER_PORT))),
 }
 
 /** The `redis` option of everything that takes one. */
@@ -119,31 +133,21 @@ function nodes(defaultPort: number): Rule<readonly RedisNode[]> {
       report(path, `must be a list of at least one node, such as ['host:${defaultPort}'], not ${show(value)}`)
       return []
     }
-    return value.map((each: unknown, index) => node(each, `${path}.${index}`, defaultPort, report))
+    const rule = oneNode(defaultPort)
+    return value.map((each: unknown, index) => rule(each, `${path}.${index}`, report))
   }
 }
 
-function node(
-  value: unknown,
-  path: string,
-  defaultPort: number,
-  report: (path: string, problem: string) => void,
-): RedisNode {
-  if (typeof value === 'string') {
+function oneNode(defaultPort: number): Rule<RedisNode> {
+  const asObject = group({
+    host: text({ default: 'localhost' }),
+    port: integer({ min: 1, max: 65_535, default: defaultPort }),
+  })
+  return (value, path, report) => {
+    if (typeof value !== 'string') return asObject(value, path, report)
     const found = parseNode(value, defaultPort)
     if (!found) report(path, `must be a host and a port, such as 'host:${defaultPort}', not ${show(value)}`)
     return found ?? {}
-  }
-  const rules = {
-    host: text({ default: 'localhost' }),
-    port: integer({ min: 1, max: 65_535, default: defaultPort }),
-  }
-  try {
-    return checkOptions(path, value, rules)
-  } catch (error) {
-    if (!(error instanceof InvalidOptionsError)) throw error
-    for (const each of error.problems) report(`${path}.${each.path}`, each.problem)
-    return {}
   }
 }
 

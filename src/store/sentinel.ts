@@ -110,8 +110,8 @@ export class Sentinels {
   }
 
   #addressOf({ host, port }: { host: string; port: number }): RedisAddress {
-    const { username, password, db, tls } = this.#target
-    return { host, port, username, password, db, tls }
+    const { username, password, db, tls, natMap } = this.#target
+    return { ...(natMap?.[`${host}:${port}`] ?? { host, port }), username, password, db, tls }
   }
 
   #credentials(): Omit<RedisAddress, 'host' | 'port' | 'path' | 'db'> {

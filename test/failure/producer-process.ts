@@ -2,13 +2,14 @@
  * A producer in a process of its own. Run by `Scenario.producer`; its settings come as JSON in the first argument. It
  * submits its jobs chunk by chunk, until all are stored or it is told to finish, and ends.
  */
-import { type JobInput, type QueueOptions, Sluice } from '../../src/index.ts'
+import { type JobInput, type QueueOptions, type RedisOptions, Sluice } from '../../src/index.ts'
 import { HistoryRecorder, type SubmittedJob } from '../support/history.ts'
 import type { Payload } from './worker-process.ts'
 
 export interface ProducerSettings {
   name: string
-  redis: string
+  redis: RedisOptions['redis']
+  durability?: RedisOptions['durability']
   queue: string
   options: QueueOptions
   historyFolder?: string
@@ -27,6 +28,8 @@ export interface ProducerSettings {
   holdMs: number
   /** Some jobs fail once, some for ever, some are delayed and some stand in ordered lanes. */
   mixed: boolean
+  /** Of the mixed: whether some stand in ordered lanes. */
+  ordered: boolean
 }
 
 export interface ProducerResult {
@@ -40,7 +43,10 @@ export interface ProducerResult {
 
 const settings = JSON.parse(process.argv[2] ?? '') as ProducerSettings
 const history = settings.historyFolder ? new HistoryRecorder(settings.historyFolder, settings.name) : undefined
-const sluice = new Sluice({ redis: settings.redis })
+const sluice = new Sluice({
+  redis: settings.redis,
+  ...(settings.durability && { durability: settings.durability }),
+})
 const queue = sluice.queue(settings.queue, settings.options)
 const result: ProducerResult = { accepted: 0, duplicates: 0, unheard: [], names: [] }
 let calls = 0
@@ -65,7 +71,7 @@ function plan(index: number): Planned {
     tenant,
     ...(ids === 'given' && { id: job }),
     ...(is(10, 3) && { delayMs: 250 }),
-    ...(is(10, 5) && { lane: `in-order-${prefix}`, ordered: true }),
+    ...(settings.ordered && is(10, 5) && { lane: `in-order-${prefix}`, ordered: true }),
   }
   return { spec: { job, ...place }, input: { payload, ...place } }
 }

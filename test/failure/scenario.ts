@@ -2,12 +2,11 @@ import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Redis } from 'ioredis'
 import { expect } from 'vitest'
-import { type Queue, type QueueOptions, Sluice } from '../../src/index.ts'
+import { type Queue, type QueueOptions, type RedisOptions, Sluice } from '../../src/index.ts'
 import { dumpKeyspace } from '../../src/testing/keyspace.ts'
 import { type StartRedisOptions, startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
-import { type CheckerOptions, checkHistory, describeViolations } from '../support/checker.ts'
+import { type CheckerOptions, checkHistory, describeViolations, type Violation } from '../support/checker.ts'
 import {
   type HistoryEvent,
   HistoryRecorder,
@@ -21,8 +20,19 @@ import { Child } from './child.ts'
 import type { ProducerResult, ProducerSettings } from './producer-process.ts'
 import type { Payload, WorkerMessage, WorkerSettings } from './worker-process.ts'
 
+/** Several servers that are one store: sentinels and their servers, or a Cluster. */
+export interface Topology {
+  readonly redis: RedisOptions['redis']
+  /** The servers that have the data now. */
+  masters(): Promise<readonly TestRedis[]>
+  stop(): Promise<void>
+}
+
 export interface ScenarioOptions {
   redis?: StartRedisOptions
+  /** Instead of one server. Stopped with the scenario. */
+  topology?: Topology
+  durability?: RedisOptions['durability']
   /** Workers and producers reach Redis through a proxy; the test itself never does. */
   proxy?: boolean
   /** Workers call an upstream in every job. */
@@ -42,14 +52,13 @@ const LIVENESS_MS = 8_000
 
 /** One test: a Redis, processes that work on it, the faults that hit them, and the history of it all. */
 export class Scenario {
-  readonly redis: TestRedis
   readonly proxy: TcpProxy | undefined
   readonly upstream: Upstream | undefined
   readonly queue: Queue
   readonly #options: ScenarioOptions
   readonly #folder: string
   readonly #sluice: Sluice
-  readonly #direct: Redis
+  readonly #redis: TestRedis | undefined
   readonly #recorder: HistoryRecorder
   readonly #children: Child<unknown>[] = []
   #workers = 0
@@ -57,24 +66,30 @@ export class Scenario {
 
   private constructor(
     options: ScenarioOptions,
-    parts: { redis: TestRedis; proxy: TcpProxy | undefined; upstream: Upstream | undefined },
+    parts: { redis: TestRedis | undefined; proxy: TcpProxy | undefined; upstream: Upstream | undefined },
   ) {
     this.#options = options
-    this.redis = parts.redis
+    this.#redis = parts.redis
     this.proxy = parts.proxy
     this.upstream = parts.upstream
     this.#folder = mkdtempSync(join(tmpdir(), 'sluice-history-'))
     this.#recorder = new HistoryRecorder(this.#folder, 'test')
-    this.#direct = parts.redis.client()
-    this.#sluice = new Sluice({ redis: parts.redis.url })
+    const target = options.topology?.redis ?? this.redis.url
+    this.#sluice = new Sluice({ redis: target, ...(options.durability && { durability: options.durability }) })
     this.queue = this.#sluice.queue(QUEUE, options.queue ?? {})
   }
 
   static async start(options: ScenarioOptions = {}): Promise<Scenario> {
-    const redis = await startRedis(options.redis)
-    const proxy = options.proxy ? await TcpProxy.start({ port: redis.port }) : undefined
+    const redis = options.topology ? undefined : await startRedis(options.redis)
+    const proxy = options.proxy && redis ? await TcpProxy.start({ port: redis.port }) : undefined
     const upstream = options.upstream ? await Upstream.start() : undefined
     return new Scenario(options, { redis, proxy, upstream })
+  }
+
+  /** The one server. */
+  get redis(): TestRedis {
+    if (!this.#redis) throw new Error('this scenario runs on more than one server')
+    return this.#redis
   }
 
   async stop(): Promise<void> {
@@ -83,7 +98,7 @@ export class Scenario {
     await this.#sluice.close()
     await this.proxy?.close()
     await this.upstream?.stop()
-    await this.redis.stop()
+    await Promise.all([this.#redis?.stop(), this.#options.topology?.stop()])
     this.#recorder.close()
     await rm(this.#folder, { recursive: true, force: true })
   }
@@ -118,6 +133,7 @@ export class Scenario {
       copies: 1,
       holdMs: 0,
       mixed: false,
+      ordered: true,
       ...settings,
     } satisfies ProducerSettings)
     this.#children.push(producer)
@@ -152,6 +168,15 @@ export class Scenario {
 
   /** Drains, completes the history by what the queue and the upstream say, and checks it. */
   async expectPromisesKept(options: Partial<CheckerOptions> = {}): Promise<HistoryEvent[]> {
+    const { history, violations } = await this.check(options)
+    expect(violations.length, describeViolations(violations)).toBe(0)
+    return history
+  }
+
+  /** The same for whoever judges by itself. */
+  async check(
+    options: Partial<CheckerOptions> = {},
+  ): Promise<{ history: HistoryEvent[]; violations: readonly Violation[] }> {
     await this.drained()
     await this.#recordUpstream()
     await this.#recordFinals()
@@ -163,9 +188,8 @@ export class Scenario {
       livenessMs: LIVENESS_MS,
       ...options,
     })
-    expect(violations.length, describeViolations(violations)).toBe(0)
     expect(await this.#leftovers()).toEqual([])
-    return history
+    return { history, violations }
   }
 
   /** What the processes have written down so far. */
@@ -176,7 +200,8 @@ export class Scenario {
   #common(name: string) {
     return {
       name,
-      redis: this.proxy?.url ?? this.redis.url,
+      redis: this.#options.topology?.redis ?? this.proxy?.url ?? this.redis.url,
+      ...(this.#options.durability && { durability: this.#options.durability }),
       queue: QUEUE,
       options: this.#options.queue ?? {},
       ...(this.#options.history !== false && { historyFolder: this.#folder }),
@@ -213,7 +238,9 @@ export class Scenario {
 
   /** Keys that hold jobs or leases of them; a drained queue has none. */
   async #leftovers(): Promise<string[]> {
-    return Object.keys(await dumpKeyspace(this.#direct)).filter((key) => HOLDS_JOBS.test(key))
+    const masters = (await this.#options.topology?.masters()) ?? [this.redis]
+    const keyspaces = await Promise.all(masters.map((master) => dumpKeyspace(master.client())))
+    return keyspaces.flatMap((keyspace) => Object.keys(keyspace)).filter((key) => HOLDS_JOBS.test(key))
   }
 
   async #deadNames(): Promise<Set<string>> {

@@ -2,14 +2,22 @@
  * A worker in a process of its own, to be stopped, killed and cut off. Run by `Scenario.worker`; its settings come as
  * JSON in the first argument.
  */
-import { type ClaimedJob, isSluiceError, PermanentError, type QueueOptions, Sluice } from '../../src/index.ts'
+import {
+  type ClaimedJob,
+  isSluiceError,
+  PermanentError,
+  type QueueOptions,
+  type RedisOptions,
+  Sluice,
+} from '../../src/index.ts'
 import { goFirst } from '../../src/testing/go-first.ts'
 import { type HandlerResult, HistoryRecorder } from '../support/history.ts'
 import { UpstreamClient } from '../support/upstream.ts'
 
 export interface WorkerSettings {
   name: string
-  redis: string
+  redis: RedisOptions['redis']
+  durability?: RedisOptions['durability']
   queue: string
   options: QueueOptions
   /** Where its part of the history goes; none is kept without. */
@@ -37,7 +45,10 @@ export interface Payload {
 }
 
 /** What a worker tells the test, beside its history. */
-export type WorkerMessage = { is: 'ready' } | { is: 'started'; job: string } | { is: 'ended'; job: string }
+export type WorkerMessage =
+  | { is: 'ready' }
+  | { is: 'started'; job: string; fence: string }
+  | { is: 'ended'; job: string }
 
 interface HeldJob {
   tenant: string
@@ -49,7 +60,10 @@ const settings = JSON.parse(process.argv[2] ?? '') as WorkerSettings
 if (settings.goesFirst) goFirst()
 const history = settings.historyFolder ? new HistoryRecorder(settings.historyFolder, settings.name) : undefined
 const upstream = settings.upstreamPort ? await UpstreamClient.connect(settings.upstreamPort) : undefined
-const sluice = new Sluice({ redis: settings.redis })
+const sluice = new Sluice({
+  redis: settings.redis,
+  ...(settings.durability && { durability: settings.durability }),
+})
 const queue = sluice.queue(settings.queue, settings.options)
 
 function tell(message: WorkerMessage): void {
@@ -61,7 +75,7 @@ function tell(message: WorkerMessage): void {
 async function run(job: HeldJob, fence: string): Promise<void> {
   const { name, holdMs = 0, failures = 0, isHopeless = false } = job.payload as Payload
   history?.record({ kind: 'start', job: name, tenant: job.tenant, fence })
-  tell({ is: 'started', job: name })
+  tell({ is: 'started', job: name, fence })
   if (settings.hangs) await new Promise(() => {})
   if (upstream !== undefined) await upstream.call({ job: name, tenant: job.tenant, fence, holdMs })
   else if (holdMs > 0) await new Promise((resolve) => setTimeout(resolve, holdMs))

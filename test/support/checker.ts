@@ -17,6 +17,8 @@ export interface CheckerOptions {
   clockToleranceMs: number
   /** Within which time everything ends after the last fault. @default not checked */
   livenessMs?: number
+  /** How much of what came before a `failover` the next master may not have heard of. @default nothing */
+  forgetsMs?: number
   limits?: readonly { permits: number; windowMs: number; tenant?: string }[]
   /** Times in which nothing may arrive at the upstream, on the clock of the history. */
   closed?: readonly Span[]

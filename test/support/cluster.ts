@@ -18,6 +18,8 @@ export interface TestCluster {
   readonly redis: RedisCluster
   /** The masters of the beginning first, then their replicas in the same order. */
   readonly nodes: readonly TestRedis[]
+  /** Also those that have no slot. */
+  masters(): Promise<readonly TestRedis[]>
   /** The node that serves this key now. */
   masterOf(key: string): Promise<TestRedis>
   /**
@@ -99,6 +101,11 @@ class Nodes implements TestCluster {
     const found = this.nodes.find((node) => node.port === port)
     if (!found) throw new Error(`nobody has slot ${slot}`)
     return found
+  }
+
+  async masters(): Promise<readonly TestRedis[]> {
+    const infos = await Promise.all(this.nodes.map((node) => this.#client(node).info('replication')))
+    return this.nodes.filter((_, index) => infos[index]?.includes('role:master'))
   }
 
   async moveSlot(key: string, to: TestRedis, pauseMs = 0): Promise<void> {

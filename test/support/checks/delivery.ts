@@ -18,6 +18,7 @@ export function justifiedRedelivery(lives: Lives, options: CheckerOptions): Viol
     ]
     const faults = faultsOf(lives, earlier, later, options)
     if (faults.length === 0) return violation('ran again although nothing had happened to its holder')
+    if (faults.some((fault) => mayForget(fault, earlier, options))) return []
     const alive = lastSignOfLife(earlier, faults)
     const heldMs = later.start.at - alive
     if (heldMs < options.leaseMs - options.toleranceMs) {
@@ -146,6 +147,11 @@ function lastSignOfLife(delivery: Delivery, faults: readonly Fault[]): number {
   const signs = [delivery.claim?.at, delivery.start.at, ...delivery.renews.map(({ at }) => at)]
   const last = Math.max(...signs.filter((at) => at !== undefined))
   return Math.min(last, ...faults.filter(({ from }) => from <= delivery.start.at).map(({ from }) => from))
+}
+
+/** A replica that took over may never have heard of what was claimed just before: it gives it out again at once. */
+function mayForget({ fault, from }: Fault, { start }: Delivery, { forgetsMs }: CheckerOptions): boolean {
+  return fault === 'failover' && forgetsMs !== undefined && start.at >= from - forgetsMs
 }
 
 function eventsOf(...deliveries: Delivery[]): Violation['events'] {
