@@ -3,10 +3,10 @@ import { type QuotaReading, quotaReadingOf } from '../limits/quota-reading.ts'
 import { type Pushback, pushbackOf } from '../limits/upstream-answer.ts'
 import type { Lesson } from '../store/scripts/finish-and-claim.ts'
 
-/** An upstream's answer, as `fetch`, undici or node:http give it. */
+/** An upstream's answer, as `fetch`, undici, axios or node:http give it. */
 export interface Answer {
   readonly status: number
-  readonly headers: AnswerHeaders | Headers
+  readonly headers: AnswerHeaders | Iterable<readonly [string, string]>
   /** The beginning of the body: some upstreams say only there why they refuse. */
   readonly text?: string
 }
@@ -18,9 +18,9 @@ export class Lessons {
 
   /** Answers the pushback, if the answer is one. */
   learn({ status, headers, text = '' }: Answer): Pushback | undefined {
-    const plain = headers instanceof Headers ? Object.fromEntries(headers) : headers
-    this.#reading = quotaReadingOf(plain) ?? this.#reading
-    const pushback = pushbackOf({ status, headers: plain, text })
+    const named = inLowerCase(headers)
+    this.#reading = quotaReadingOf(named) ?? this.#reading
+    const pushback = pushbackOf({ status, headers: named, text })
     if (pushback) this.pushedBack(pushback.retryAfterMs)
     return pushback
   }
@@ -35,4 +35,9 @@ export class Lessons {
     if (!this.#pushback && !this.#reading) return undefined
     return { upstream: upstream ?? '', pushback: this.#pushback, reading: this.#reading }
   }
+}
+
+function inLowerCase(headers: Answer['headers']): AnswerHeaders {
+  const pairs = Symbol.iterator in headers ? headers : Object.entries(headers)
+  return Object.fromEntries([...pairs].map(([name, value]) => [name.toLowerCase(), value]))
 }

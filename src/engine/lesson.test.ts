@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest'
+import { Lessons } from './lesson.ts'
+
+it.each([
+  ['of fetch', new Headers({ 'Retry-After': '5' })],
+  ['of node:http', { 'retry-after': '5' }],
+  ['as somebody wrote them', { 'Retry-After': '5' }],
+  ['that came twice', { 'retry-after': ['2', '5'] }],
+])('learns from headers %s', (_, headers) => {
+  const lessons = new Lessons()
+
+  expect(lessons.learn({ status: 429, headers })).toEqual({ retryAfterMs: 5_000 })
+  expect(lessons.lessonFor('github')).toEqual({
+    upstream: 'github',
+    pushback: { retryAfterMs: 5_000 },
+    reading: undefined,
+  })
+})
+
+it('has nothing to tell of an answer without a word about limits', () => {
+  const lessons = new Lessons()
+  lessons.learn({ status: 200, headers: { etag: '"5"' } })
+
+  expect(lessons.lessonFor(undefined)).toBeUndefined()
+})
+
+it('tells the last reading and the longest wait of several answers', () => {
+  const lessons = new Lessons()
+  const left = (remaining: string) => ({ 'x-ratelimit-remaining': remaining, 'x-ratelimit-reset': '60' })
+  lessons.learn({ status: 200, headers: left('9') })
+  lessons.learn({ status: 429, headers: { ...left('0'), 'retry-after': '7' } })
+  lessons.pushedBack(undefined)
+
+  expect(lessons.lessonFor(undefined)).toEqual({
+    upstream: '',
+    pushback: { retryAfterMs: 7_000 },
+    reading: { remaining: 0, resetInMs: 60_000, limit: undefined },
+  })
+})
