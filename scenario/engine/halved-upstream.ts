@@ -9,7 +9,9 @@ import type { HttpCall } from '../processes/http-upstream-process.ts'
 import type { Figures, Scenario, ScenarioContext } from '../scenario.ts'
 
 /** Three accounts of it are no load for two cores. */
-const PER_SECOND = 100
+const PER_SECOND = 120
+/** What the upstream takes more than we are told to send: a machine that delays calls must not look like a limit. */
+const ROOM = 1.1
 const LATENCY_MS = 5
 const CONCURRENCY = 20
 /** Long enough for a rate to be known. */
@@ -42,7 +44,7 @@ export const scenario: Scenario = {
   async run(context) {
     const { full, signal, log } = context
     const upstream = await HttpUpstream.start(context, {
-      rates: { [SHARED]: PER_SECOND, [HALVED]: PER_SECOND, [OTHER]: PER_SECOND },
+      rates: Object.fromEntries([SHARED, HALVED, OTHER].map((account) => [account, PER_SECOND * ROOM])),
       latencyMs: LATENCY_MS,
     })
     const redis = await ownRedis(context)
@@ -71,7 +73,7 @@ export const scenario: Scenario = {
     await delay(SETTLING_MS + observedMs, undefined, { signal })
     log('the upstream restores its limit')
     const restoredAt = monotonicMs()
-    await Promise.all([SHARED, HALVED].map((account) => upstream.setRate(account, PER_SECOND)))
+    await Promise.all([SHARED, HALVED].map((account) => upstream.setRate(account, PER_SECOND * ROOM)))
     await delay(CLIMBING_MS, undefined, { signal })
     const course = { startedAt, halvedAt, restoredAt, endedAt: monotonicMs() }
     return judgeCalls(await upstream.calls(), course)
@@ -108,9 +110,9 @@ function judgeCalls(calls: readonly HttpCall[], course: Course) {
     calls: calls.length,
   }
   return judge(figures, {
-    // Otherwise something else was scarce, and nothing was halved.
-    sharedPerSecondBefore: { atLeast: PER_SECOND * 0.75 },
-    tenantPerSecondBefore: { atLeast: PER_SECOND * 0.75 },
+    // Otherwise something else was scarce, and half the limit was no less than before.
+    sharedPerSecondBefore: { atLeast: PER_SECOND * 0.6 },
+    tenantPerSecondBefore: { atLeast: PER_SECOND * 0.6 },
     sharedRefusedShare: { atMost: 0.01 },
     tenantRefusedShare: { atMost: 0.01 },
     sharedBackAfterSeconds: { atMost: 30 },

@@ -1,7 +1,7 @@
-import type { BucketDefinition, ConcurrencyDefinition } from '../../src/index.ts'
+import type { LimitDefinition } from '../../src/index.ts'
 
 /** What is scarce. The others leave room, so that it is known which limit has to be used up. */
-export type Binding = 'queue' | 'tenants' | 'crowd'
+export type Binding = 'queue' | 'tenants' | 'crowd' | 'day'
 
 /** One setting of all limits. */
 export interface StackedLimits {
@@ -12,8 +12,14 @@ export interface StackedLimits {
   readonly tenant: number
   /** Jobs in flight. */
   readonly crowd: number
+  /** Calls of the whole queue in a day. */
+  readonly day: number
 }
 
+const DAY_MS = 86_400_000
+const PLENTY_A_DAY = 1_000_000
+
+/** Which of them is scarce at random; the day only where it ends. */
 const BINDINGS: readonly Binding[] = ['queue', 'tenants', 'crowd']
 
 /**
@@ -35,14 +41,18 @@ export function randomLimits(
     queue: binding === 'queue' ? perSecond : roomy(perSecond),
     tenant: binding === 'tenants' ? Math.round(perSecond / tenants) : roomy(perSecond / tenants),
     crowd: binding === 'crowd' ? Math.round(inFlight) : roomy(inFlight),
+    day: PLENTY_A_DAY,
   }
 }
 
-export function definitionsOf({ queue, tenant, crowd }: StackedLimits) {
-  const bucket = (limit: number): BucketDefinition => ({ kind: 'bucket', limit, windowMs: 1_000 })
+/** @param midnight - When a day begins, in ms since 1970. */
+export function definitionsOf({ queue, tenant, crowd, day }: StackedLimits, midnight: number) {
+  const bucket = (limit: number) => ({ kind: 'bucket', limit, windowMs: 1_000 }) satisfies LimitDefinition
+  const offsetMs = midnight % DAY_MS
   return {
     queue: bucket(queue),
     tenant: bucket(tenant),
-    crowd: { kind: 'concurrency', max: crowd } satisfies ConcurrencyDefinition,
+    crowd: { kind: 'concurrency', max: crowd } satisfies LimitDefinition,
+    day: { kind: 'window', limit: day, windowMs: DAY_MS, offsetMs } satisfies LimitDefinition,
   }
 }
