@@ -47,6 +47,13 @@ export function duration(text: string): number {
   return ms
 }
 
+/** A date, with a time or without; in ms since 1970. */
+export function moment(text: string): number {
+  const ms = Date.parse(text)
+  if (Number.isNaN(ms)) throw new InvalidArgumentError('It must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z.')
+  return ms
+}
+
 /** What a header of HTTP can hold. */
 export function headerText(text: string): string {
   if (!/^[\x20-\x7e]{1,256}$/.test(text)) throw new InvalidArgumentError('It must be printable ASCII.')

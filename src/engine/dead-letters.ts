@@ -1,4 +1,6 @@
 import { checkOptions, integer } from '../assert.ts'
+import type { Clock } from '../clock.ts'
+import { InvalidOptionsError } from '../errors.ts'
 import type { QueueKeys } from '../store/keys.ts'
 import { type Level, parseJobKey } from '../store/names.ts'
 import type { JobErrorRecord } from '../store/record.ts'
@@ -6,6 +8,7 @@ import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
 import { type FoundLetter, readDeadLetters } from '../store/scripts/read-dead-letters.ts'
 import { takeDeadLetter } from '../store/scripts/take-dead-letter.ts'
+import { type DeadLetterFilter, LetterSweep, type SweepOptions, type SweepVerb } from './letter-sweep.ts'
 
 /** A job that will not be tried again by itself, kept with its reason. */
 export interface DeadLetter {
@@ -31,9 +34,13 @@ export class DeadLetters {
   readonly #redis: Redis
   readonly #keys: QueueKeys
   readonly #requests: Requests
+  readonly #clock: Clock
+  readonly #maxPayloadBytes: number
 
   /** Made by the queue. */
-  constructor(parts: { redis: Redis; keys: QueueKeys; requests: Requests }) {
+  constructor(parts: { redis: Redis; keys: QueueKeys; requests: Requests; clock: Clock; maxPayloadBytes: number }) {
+    this.#clock = parts.clock
+    this.#maxPayloadBytes = parts.maxPayloadBytes
     this.#redis = parts.redis
     this.#keys = parts.keys
     this.#requests = parts.requests
@@ -49,9 +56,44 @@ export class DeadLetters {
     return { total: found.total, letters: found.letters.flatMap(toLetter) }
   }
 
-  /** The job runs again, as if fresh. False: there is no such letter. */
-  async retry(key: string): Promise<boolean> {
-    return (await takeDeadLetter(this.#requests, { jobKey: key, retries: true })) === 'retried'
+  /** The job runs again, as if fresh; with another payload where one is given. False: there is no such letter. */
+  async retry(key: string, options: { payload?: unknown } = {}): Promise<boolean> {
+    const take = {
+      jobKey: key,
+      retries: true,
+      ...('payload' in options ? { payload: this.#pack(options.payload) } : {}),
+    }
+    return (await takeDeadLetter(this.#requests, take)) === 'retried'
+  }
+
+  #pack(payload: unknown): string {
+    const text = JSON.stringify(payload ?? null)
+    const bytes = Buffer.byteLength(text)
+    if (bytes <= this.#maxPayloadBytes) return text
+    const problem = `must have at most ${this.#maxPayloadBytes} bytes as JSON, not ${bytes}`
+    throw new InvalidOptionsError('deadLetters.retry', [{ path: 'payload', problem }])
+  }
+
+  /**
+   * The jobs of all letters that fit run again, oldest first. Letters that die from now on are left alone. It goes on in this
+   * process until it is done or aborted; what it has not come to stays a dead letter.
+   */
+  retryAll(filter: DeadLetterFilter, options: SweepOptions = {}): LetterSweep {
+    return this.#sweep('retry', filter, options)
+  }
+
+  /** All letters that fit are discarded for good, oldest first. */
+  discardAll(filter: DeadLetterFilter, options: SweepOptions = {}): LetterSweep {
+    return this.#sweep('discard', filter, options)
+  }
+
+  /** How many letters fit; nothing is changed. */
+  async count(filter: DeadLetterFilter): Promise<number> {
+    return (await this.#sweep('count', filter, {}).finished).taken
+  }
+
+  #sweep(verb: SweepVerb, filter: DeadLetterFilter, options: SweepOptions): LetterSweep {
+    return new LetterSweep({ verb, filter, options, requests: this.#requests, clock: this.#clock })
   }
 
   /** The job is gone for good; `queue.job` shows it as canceled from then on. False: there is no such letter. */

@@ -13,6 +13,8 @@ import { type QueueCounts, readCounts } from '../store/scripts/read-counts.ts'
 import { addressOf } from '../store/scripts/read-job.ts'
 import { readSettings } from '../store/scripts/read-settings.ts'
 import { registerQueue } from '../store/scripts/register-queue.ts'
+import { type RunNowReply, runDelayedJob } from '../store/scripts/run-delayed-job.ts'
+import { unparkTenants } from '../store/scripts/unpark-tenants.ts'
 import { readTenantTokens } from '../store/tenant-tokens.ts'
 import type { Action } from './actions/action.ts'
 import type { ActionInput } from './actions/action-input.ts'
@@ -23,6 +25,8 @@ import { Duties } from './actions/duties.ts'
 import type { TellWebhook } from './actions/duty-work.ts'
 import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
 import { DeadLetters } from './dead-letters.ts'
+import { type DelayedJobFilter, type RunDelayedOptions, type RunDelayedSummary, runDelayed } from './delayed-jobs.ts'
+import { type DrainOptions, waitUntilDrained } from './drain.ts'
 import { EventFeed } from './event-feed.ts'
 import { followEvents, type QueueEvent } from './events.ts'
 import { whyJobWaits, whyTenantWaits } from './explain/explain.ts'
@@ -176,7 +180,8 @@ export class Queue {
     const shared = { redis: parts.redis, register }
     this.#requests = new Requests({ ...shared, client: parts.client, keys: this.#keys })
     this.limits = new LimitControl(this.#requests)
-    this.deadLetters = new DeadLetters({ redis: parts.redis, keys: this.#keys, requests: this.#requests })
+    const { maxPayloadBytes } = this.#settings
+    this.deadLetters = new DeadLetters({ ...parts, keys: this.#keys, requests: this.#requests, maxPayloadBytes })
     this.schedules = new Schedules({
       requests: this.#requests,
       maxPayloadBytes: this.#settings.maxPayloadBytes,
@@ -409,6 +414,33 @@ export class Queue {
     await this.#ready()
     if (job === undefined) return whyTenantWaits(this.#requests, toToken(tenant ?? defaultTenant))
     return whyJobWaits(this.#requests, addressOf(job, tenant ?? defaultTenant, action), job)
+  }
+
+  /** Makes a delayed job due now: the next claim puts it at the front of its lane. */
+  async runNow(id: string, options: JobOwner = {}): Promise<RunNowReply> {
+    await this.#ready()
+    return runDelayedJob(this.#requests, addressOf(id, options.tenant ?? defaultTenant, options.action))
+  }
+
+  /** Makes all delayed jobs that fit due now, in bounded steps; `{}` means all. */
+  async runDelayed(filter: DelayedJobFilter, options: RunDelayedOptions = {}): Promise<RunDelayedSummary> {
+    await this.#ready()
+    return runDelayed(this.#requests, filter, options)
+  }
+
+  /** Puts all parked tenants back in line; their limits are asked again with their turns. Answers how many they are. */
+  async unpark(): Promise<number> {
+    await this.#ready()
+    return unparkTenants(this.#requests)
+  }
+
+  /**
+   * Resolves when nothing waits, is delayed or runs, of the whole queue or of one tenant. It stops nobody from submitting: stop
+   * the producers first. Rejects with the reason of the signal when that comes first.
+   */
+  async drain(options: DrainOptions = {}): Promise<void> {
+    await this.#ready()
+    await waitUntilDrained(this, this.#clock, options)
   }
 
   /** Counts over the whole queue. */

@@ -73,6 +73,11 @@ export class TenantControl {
     await changeTenant(this.#requests, this.#token, { paused: false })
   }
 
+  /** Back in line now, if it is parked. Its limits are asked again with its turn, and may park it anew. */
+  async unpark(): Promise<void> {
+    await changeTenant(this.#requests, this.#token, { unpark: true })
+  }
+
   async view(): Promise<TenantView> {
     return { tenant: this.name, ...(await readTenant(this.#requests, this.#token)) }
   }

@@ -23,11 +23,13 @@ import { addActionStreamRoutes } from './routes/action-streams.ts'
 import { addActionUploadRoutes } from './routes/action-uploads.ts'
 import { addActionRoutes } from './routes/actions.ts'
 import { addAuditRoutes } from './routes/audit.ts'
+import { addBacklogRoutes } from './routes/backlog.ts'
 import { addDeadLetterRoutes } from './routes/dead-letters.ts'
 import { addDocsRoutes } from './routes/docs.ts'
 import { addEventRoutes } from './routes/events.ts'
 import { addHealthRoutes } from './routes/health.ts'
 import { addJobRoutes } from './routes/jobs.ts'
+import { addLetterSweepRoutes } from './routes/letter-sweeps.ts'
 import { addLimitRoutes } from './routes/limits.ts'
 import { addQueueRoutes } from './routes/queues.ts'
 import { addTenantRoutes } from './routes/tenants.ts'
@@ -87,6 +89,8 @@ function addRoutes(app: App, context: Context): void {
   addTenantRoutes(app, context)
   addLimitRoutes(app, context)
   addDeadLetterRoutes(app, context)
+  addLetterSweepRoutes(app, context)
+  addBacklogRoutes(app, context)
   addEventRoutes(app, context)
   addAuditRoutes(app, context)
 }

@@ -33,6 +33,8 @@ const matrix: Readonly<Record<string, Entry>> = {
   submitJob: { roles: workers },
   getJob: { roles: everyone, rival: 'hidden' },
   explainJob: { roles: everyone, rival: 'hidden' },
+  runJobNow: { roles: workers, rival: 'hidden' },
+  runDelayedJobs: { roles: staff },
   cancelJob: { roles: workers, rival: 'hidden' },
   submitAction: { roles: workers },
   listActions: { roles: everyone, rival: 'own' },
@@ -46,6 +48,8 @@ const matrix: Readonly<Record<string, Entry>> = {
   addJobs: { roles: workers, rival: 'hidden' },
   listTenants: { roles: everyone, rival: 'own' },
   getTenant: { roles: everyone, rival: 'hidden' },
+  unparkTenant: { roles: staff },
+  unparkTenants: { roles: staff },
   explainTenant: { roles: everyone, rival: 'hidden' },
   changeTenant: { roles: staff },
   listLimits: { roles: everyone, rival: 'own' },
@@ -53,6 +57,8 @@ const matrix: Readonly<Record<string, Entry>> = {
   listDeadLetters: { roles: everyone, rival: 'own' },
   retryDeadLetter: { roles: workers, rival: 'hidden' },
   discardDeadLetter: { roles: workers, rival: 'hidden' },
+  retryDeadLetters: { roles: workers },
+  discardDeadLetters: { roles: workers },
   listAudit: { roles: ['admin'] },
 }
 
@@ -73,7 +79,7 @@ async function fill({ mail }: HttpServer): Promise<string> {
 /** Asks as the document's example does; ends streams as soon as they have begun. */
 async function ask({ url, operation, letter }: World, headers: Record<string, string>) {
   const body = operation.id === 'submitAction' ? exampleOfAction : bodyOf(operation)
-  const isGivenId = ['getJob', 'explainJob', 'cancelJob'].includes(operation.id)
+  const isGivenId = ['getJob', 'explainJob', 'runJobNow', 'cancelJob'].includes(operation.id)
   const isForTenant = isGivenId && headers.authorization !== bearer('rival').authorization
   const path = pathOf(operation, { letter: encodeURIComponent(letter) }) + (isForTenant ? '?tenant=acme' : '')
   const controller = new AbortController()

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander'
 import type { DeadLetter, JobView } from '../../index.ts'
 import { CliError } from '../cli-error.ts'
-import { newCommand, onCall } from '../command.ts'
-import { wholeNumber } from '../option-values.ts'
+import { type Invocation, newCommand, onCall } from '../command.ts'
+import { moment, rate, wholeNumber } from '../option-values.ts'
 import { table } from '../output.ts'
 import { type QueueServerOptions, queuePath, useApi, withQueue } from '../server-options.ts'
 
@@ -69,26 +69,105 @@ function show(): Command {
   })
 }
 
-function retry(): Command {
-  const command = newCommand('retry <key>', {
-    summary: 'the job runs again, as if fresh',
-    examples: ['sluice dead retry normal:default:17:acme --queue promotions'],
+interface SweepCommandOptions extends QueueServerOptions {
+  readonly tenant?: string
+  readonly type?: string
+  readonly action?: string
+  readonly reason?: string
+  readonly error?: string
+  readonly since?: number
+  readonly until?: number
+  readonly all?: true
+  readonly rate?: string
+  readonly cursor?: string
+  readonly dryRun?: true
+}
+
+function withFilter(command: Command): Command {
+  return withQueue(command)
+    .option('-t, --tenant <name>', 'only those of this tenant')
+    .option('--type <type>', 'only jobs of this type')
+    .option('--action <name>', 'only those of this action')
+    .addOption(new Option('--reason <reason>', 'only those that died of this').choices(reasons))
+    .option('--error <text>', 'only those whose error says this')
+    .option('--since <moment>', 'only those that died then or later', moment)
+    .option('--until <moment>', 'only those that died then or earlier', moment)
+    .option('--all', 'all of them')
+    .option('--rate <rate>', 'no faster than this: 50/s', rate)
+    .option('--cursor <cursor>', 'go on where an earlier call ended')
+    .option('--dry-run', 'only say how many they are')
+}
+
+interface Swept {
+  readonly taken: number
+  readonly cursor?: string
+}
+
+/** Asks again and again until all were looked at. What is interrupted says where to go on. */
+async function sweep({ output, options }: Invocation<SweepCommandOptions>, verb: 'retry' | 'discard'): Promise<'ok'> {
+  const { queue, tenant, type, action, reason, error, since, until, all, rate: pace, dryRun } = options
+  const filter = { tenant, type, action, reason, error, since, until, all }
+  if (Object.values(filter).every((value) => value === undefined)) {
+    throw new CliError(
+      'usage',
+      'say which: a key, --tenant, --type, --action, --reason, --error, --since, --until or --all',
+    )
+  }
+  const path = queuePath(queue, 'dead-letters', verb)
+  let { cursor } = options
+  let taken = 0
+  await useApi(options, async (api) => {
+    do {
+      const step = await api.post<Swept>(path, { filter, rate: pace, cursor, dryRun })
+      taken += step.taken
+      cursor = step.cursor
+      if (cursor !== undefined) output.talk(`${taken} so far; to go on here later: --cursor ${cursor}`)
+    } while (cursor !== undefined)
   })
-  return onCall<QueueServerOptions>(withQueue(command), async ({ output, options, args }) => {
-    const path = queuePath(options.queue, 'dead-letters', args[0] as string, 'retry')
-    await useApi(options, (api) => api.post(path))
+  const words = dryRun ? 'fit' : verb === 'retry' ? 'run again' : 'are gone'
+  output.data({ taken, dryRun: dryRun === true }, () => `${taken} dead letters ${words}`)
+  return 'ok'
+}
+
+function retry(): Command {
+  const command = newCommand('retry [key]', {
+    summary: 'the job runs again, as if fresh; or all that fit',
+    examples: [
+      'sluice dead retry normal:default:17:acme --queue promotions',
+      'sluice dead retry --tenant acme --error timeout --rate 50/s',
+    ],
+  }).option('--payload <json>', 'run the one with this payload instead of its own')
+  return onCall<SweepCommandOptions & { payload?: string }>(withFilter(command), async (call) => {
+    const { output, options, args } = call
+    if (args[0] === undefined) return sweep(call, 'retry')
+    const path = queuePath(options.queue, 'dead-letters', args[0], 'retry')
+    const body = options.payload === undefined ? undefined : { payload: parsedJson(options.payload) }
+    await useApi(options, (api) => api.post(path, body))
     output.data({ key: args[0], retried: true }, () => `${args[0]} runs again`)
     return 'ok'
   })
 }
 
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new CliError('usage', '--payload must be JSON; a text needs its quotes: \'"hello"\'')
+  }
+}
+
 function discard(): Command {
-  const command = newCommand('discard <key>', {
-    summary: 'the job is gone for good',
-    examples: ['sluice dead discard normal:default:17:acme --queue promotions'],
+  const command = newCommand('discard [key]', {
+    summary: 'the job is gone for good; or all that fit',
+    examples: [
+      'sluice dead discard normal:default:17:acme --queue promotions',
+      'sluice dead discard --reason unknown-type --until 2026-01-01',
+    ],
   })
-  return onCall<QueueServerOptions>(withQueue(command), async ({ output, options, args }) => {
-    const path = queuePath(options.queue, 'dead-letters', args[0] as string)
+  return onCall<SweepCommandOptions>(withFilter(command), async (call) => {
+    const { output, options, args } = call
+    if (args[0] === undefined) return sweep(call, 'discard')
+    const path = queuePath(options.queue, 'dead-letters', args[0])
     await useApi(options, (api) => api.delete(path))
     output.data({ key: args[0], discarded: true }, () => `${args[0]} is gone`)
     return 'ok'

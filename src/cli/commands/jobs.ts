@@ -1,5 +1,6 @@
-import type { Command } from 'commander'
-import type { CancelReply, Explanation, JobView } from '../../index.ts'
+import { type Command, Option } from 'commander'
+import type { CancelReply, Explanation, JobView, RunDelayedSummary, RunNowReply } from '../../index.ts'
+import { CliError } from '../cli-error.ts'
 import { newCommand, onCall } from '../command.ts'
 import { showExplanation } from '../explanation.ts'
 import { table } from '../output.ts'
@@ -7,12 +8,14 @@ import { type QueueServerOptions, queuePath, useApi, withQueue } from '../server
 
 export function jobsCommand(): Command {
   const group = newCommand('jobs', {
-    summary: 'look at one job, ask why it waits, cancel it',
+    summary: 'look at one job, ask why it waits, run it now, cancel it',
     examples: ['sluice jobs explain order-17 --tenant acme', 'sluice jobs get normal:default:17:acme'],
   })
-  for (const command of [get(), explain(), cancel()]) group.addCommand(command)
+  for (const command of [get(), explain(), runNow(), runDelayed(), cancel()]) group.addCommand(command)
   return group
 }
+
+const delayReasons = ['upstream', 'retry', 'scheduled', 'unknown-type', 'stall']
 
 interface JobOptions extends QueueServerOptions {
   readonly tenant?: string
@@ -52,6 +55,56 @@ function explain(): Command {
     const { queue, tenant, action } = options
     const path = queuePath(queue, 'jobs', args[0] as string, 'explain')
     showExplanation(output, await useApi(options, (api) => api.get<Explanation>(path, { tenant, action })))
+    return 'ok'
+  })
+}
+
+function runNow(): Command {
+  const command = newCommand('run <id>', {
+    summary: 'a delayed job is due now',
+    examples: ['sluice jobs run order-17 --tenant acme --queue promotions'],
+  })
+  return onCall<JobOptions>(withOwner(command), async ({ output, options, args }) => {
+    const { queue, tenant, action } = options
+    const path = queuePath(queue, 'jobs', args[0] as string, 'run')
+    const { state } = await useApi(options, (api) =>
+      api.post<{ state: RunNowReply }>(path, undefined, { tenant, action }),
+    )
+    output.data({ id: args[0], state }, () => `${args[0]}: ${state}`)
+    return state === 'due' ? 'ok' : 'conflict'
+  })
+}
+
+interface DelayedOptions extends QueueServerOptions {
+  readonly tenant?: string
+  readonly type?: string
+  readonly action?: string
+  readonly reason?: string
+  readonly all?: true
+}
+
+function runDelayed(): Command {
+  const command = withQueue(
+    newCommand('run-delayed', {
+      summary: 'all delayed jobs that fit are due now',
+      examples: ['sluice jobs run-delayed --tenant acme --reason retry', 'sluice jobs run-delayed --all'],
+    }),
+  )
+    .option('-t, --tenant <name>', 'only those of this tenant')
+    .option('--type <type>', 'only jobs of this type')
+    .option('--action <name>', 'only those of this action')
+    .addOption(new Option('--reason <reason>', 'only those that wait for this').choices(delayReasons))
+    .option('--all', 'all of them')
+  return onCall<DelayedOptions>(command, async ({ output, options }) => {
+    const { queue, tenant, type, action, reason, all } = options
+    const filter = { tenant, type, action, reason }
+    if (!all && Object.values(filter).every((value) => value === undefined)) {
+      throw new CliError('usage', 'say which: --tenant, --type, --action, --reason or --all')
+    }
+    const found = await useApi(options, (api) =>
+      api.post<RunDelayedSummary>(queuePath(queue, 'delayed', 'run'), filter),
+    )
+    output.data(found, () => `${found.due} jobs are due now`)
     return 'ok'
   })
 }

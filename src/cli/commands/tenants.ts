@@ -13,7 +13,7 @@ export function tenantsCommand(): Command {
     summary: 'look at the tenants of a queue, pause and weigh them',
     examples: ['sluice tenants ls --queue promotions', 'sluice tenants set acme --weight 3'],
   })
-  for (const command of [list(), get(), explain(), pause(), resume(), set()]) group.addCommand(command)
+  for (const command of [list(), get(), explain(), pause(), resume(), unpark(), set()]) group.addCommand(command)
   return group
 }
 
@@ -94,6 +94,24 @@ function resume(): Command {
     }),
     () => ({ paused: false }),
   )
+}
+
+function unpark(): Command {
+  const command = newCommand('unpark [tenant]', {
+    summary: 'back in line now, one or all; limits are asked again with the turn',
+    examples: ['sluice tenants unpark acme --queue promotions', 'sluice tenants unpark --queue promotions'],
+  })
+  return onCall<QueueServerOptions>(withQueue(command), async ({ output, options, args }) => {
+    const [tenant] = args
+    if (tenant !== undefined) {
+      const path = queuePath(options.queue, 'tenants', tenant, 'unpark')
+      show(output, await useApi(options, (api) => api.post<TenantView>(path)))
+      return 'ok'
+    }
+    const found = await useApi(options, (api) => api.post<{ unparked: number }>(queuePath(options.queue, 'unpark')))
+    output.data(found, () => `${found.unparked} tenants go back in line`)
+    return 'ok'
+  })
 }
 
 interface SetOptions {

@@ -74,6 +74,10 @@ const letterPage = z
     ],
   })
 
+const edited = z
+  .strictObject({ payload: z.unknown().optional().meta({ description: 'Instead of its own.' }) })
+  .meta({ examples: [{ payload: { to: 'b@example.com' } }] })
+
 interface Filter {
   readonly tenant: string | undefined
   readonly reason: string | undefined
@@ -164,10 +168,18 @@ export function addDeadLetterRoutes(app: App, context: Context): void {
     schema: {
       operationId: 'retryDeadLetter',
       tags: ['dead letters'],
-      summary: 'Puts the job of a dead letter back in line, as if fresh.',
+      summary: 'Puts the job of a dead letter back in line, as if fresh; with another payload where one is given.',
       ...oneLetter,
+      body: edited,
     },
-    handler: (request) => act(request, (letters, key) => letters.retry(key)),
+    // Most send none.
+    preValidation: async (request) => {
+      if (request.headers['content-type'] === undefined) request.body ??= {}
+    },
+    handler: (request) => {
+      const { body } = request
+      return act(request, (letters, key) => letters.retry(key, 'payload' in body ? { payload: body.payload } : {}))
+    },
   })
   app.route({
     method: 'DELETE',

@@ -60,6 +60,11 @@ const canceled = z
   .object({ state: z.enum(['canceled', 'canceling', 'ended']) })
   .meta({ description: '`canceling`: it runs and was told. `ended`: it had ended.', examples: [{ state: 'canceled' }] })
 
+const madeDue = z.object({ state: z.enum(['due', 'waiting', 'running', 'succeeded', 'failed', 'canceled']) }).meta({
+  description: '`due`: the next claim puts it in line. Otherwise how it stands: it was not delayed.',
+  examples: [{ state: 'due' }],
+})
+
 export function addJobRoutes(app: App, context: Context): void {
   const query = z.strictObject({
     tenant: tenantName.optional().meta({ description: 'The tenant a given id belongs to; a generated id needs none.' }),
@@ -131,6 +136,30 @@ export function addJobRoutes(app: App, context: Context): void {
       const found = await queue.explain({ job, ...definedOnly({ tenant, action: request.query.action }) })
       if (!found || !mayTouch(request, found.tenant)) throw notFound('such job; a given id is known within its tenant')
       return viewExplanation(found)
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/v1/queues/:queue/jobs/:job/run',
+    config: { access: submitters },
+    schema: {
+      operationId: 'runJobNow',
+      tags: ['jobs'],
+      summary: 'Makes a delayed job due now.',
+      params,
+      querystring: query,
+      response: { 200: madeDue },
+    },
+    handler: async (request) => {
+      const queue = queueOf(context, request, request.params.queue)
+      const tenant = tenantOf(request, request.query.tenant)
+      const place = parseJobKey(request.params.job)
+      const isForeign = place !== undefined && !mayTouch(request, place.tenant)
+      const state = isForeign
+        ? 'unknown'
+        : await queue.runNow(request.params.job, definedOnly({ tenant, action: request.query.action }))
+      if (state === 'unknown') throw notFound('such job; a given id is known within its tenant')
+      return { state }
     },
   })
   app.route({

@@ -175,6 +175,24 @@ export function addTenantRoutes(app: App, context: Context): void {
     },
   })
   app.route({
+    method: 'POST',
+    url: '/v1/queues/:queue/tenants/:tenant/unpark',
+    config: { access: operators },
+    schema: {
+      operationId: 'unparkTenant',
+      tags: ['tenants'],
+      summary: 'Puts a parked tenant back in line; its limits are asked again with its turn.',
+      params,
+      querystring: z.strictObject({}),
+      response: { 200: tenantView },
+    },
+    handler: async (request) => {
+      const queue = queueOf(context, request, request.params.queue)
+      await queue.tenant(request.params.tenant).unpark()
+      return viewOf(queue, request.params.tenant)
+    },
+  })
+  app.route({
     method: 'PATCH',
     url: '/v1/queues/:queue/tenants/:tenant',
     config: { access: operators },

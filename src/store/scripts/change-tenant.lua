@@ -23,7 +23,7 @@ local running_key = KEYS[12] -- hash: tenant → jobs that run
 local events_key = KEYS[13] -- stream: what happened
 local now_given = ARGV[1] -- µs; empty: the server's time
 local name = ARGV[2] -- the tenant
-local patch_json = ARGV[3] -- JSON: weight, base, level ("" for none), paused, limits by name
+local patch_json = ARGV[3] -- JSON: weight, base, level ("" for none), paused, limits by name, unpark
 
 local now = time.now(now_given)
 local q = opening.open(
@@ -76,7 +76,7 @@ if patch.paused == true and not tenant.fields.paused then
 elseif patch.paused == false then
   tenants.set(tenant, "paused", nil)
 end
-if patch.limits or patch.paused ~= nil then
+if patch.limits or patch.paused ~= nil or patch.unpark then
   standing.unpark(q, tenant)
 end
 standing.settle(q, tenant)

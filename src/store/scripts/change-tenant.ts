@@ -8,6 +8,7 @@ export interface TenantPatch {
   /** '' takes an override off. */
   readonly level?: string
   readonly paused?: boolean
+  readonly unpark?: true
   readonly limits?: Readonly<Record<string, LimitChange & { readonly name: string }>>
 }
 

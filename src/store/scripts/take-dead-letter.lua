@@ -6,9 +6,8 @@ local time = require "time"
 local queue = require "queue"
 local opening = require "opening"
 local tenants = require "tenants"
-local places = require "places"
-local record = require "record"
 local actions = require "actions"
+local letters = require "letters"
 local requests = require "requests"
 local waking = require "waking"
 local queue_key = KEYS[1] -- hash: the queue's state
@@ -35,6 +34,7 @@ local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local job = ARGV[3] -- its key
 local retries = tonumber(ARGV[4]) -- 1: run it again, 0: discard it
+local payload = ARGV[5] -- JSON to run it with instead of its own; empty: its own
 
 local known = requests.recall(client_key, request)
 if known then
@@ -43,46 +43,28 @@ end
 local q = opening.open(
   time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
   { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
-  { idle = idle_key, running = running_key, events = events_key, duties = duties_key, duty_tries = duty_tries_key }
+  { idle = idle_key, running = running_key, events = events_key, duties = duties_key, duty_tries = duty_tries_key,
+    delayed = delayed_key, aside = aside_key, canceled = canceled_key, dead = dead_key, dead_jobs = dead_jobs_key }
 )
 local letter = q and redis.call("HGET", dead_jobs_key, job)
 if not letter then
   return { "unknown" }
 end
-local text = string.match(letter, "^[^\n]*\n(.*)$")
-local level, lane, sequence, name = places.parse(job)
+local sleeper
 if retries == 1 then
-  local tenant = tenants.load(q, name)
-  local sleeper = waking.find(q)
-  local action, revived = actions.of_lane(q, name, lane, sequence), job
-  if action and (actions.is_over(action) or action.state == "AGGREGATING") then
-    -- Its action has ended and stays as it ended: the job runs again by itself.
-    revived = string.format("%s:default:0%.0f:%s", level, queue.tick(q), name)
-  elseif action then
-    actions.move(action, "failed", "delayed", 1)
-    actions.close(q)
-  end
-  redis.call("EXISTS", aside_key)
-  -- Due now: the next claim puts it at the front of its lane.
-  redis.call("HSET", aside_key, revived, record.with_history(text, 0, 0, 0, 0, "retry", ""))
-  if revived ~= job then
-    -- Under its old key it would seem to have succeeded.
-    redis.call("ZADD", canceled_key, string.format("%d", q.now + q.settings.keep_ids), job)
-  end
-  redis.call("ZADD", delayed_key, q.now, revived)
-  tenant.delayed, q.delayed, tenant.total = tenant.delayed + 1, q.delayed + 1, tenant.total + 1
-  queue.count(q, "revived", 1)
-  actions.save(q)
-  tenants.save(q)
-  if sleeper then
-    waking.wake(q, sleeper)
-  end
+  local _, _, text = letters.parse(letter)
+  letters.revive(q, job, text, payload ~= "" and payload or nil)
+  actions.close(q)
+  sleeper = waking.find(q)
 else
-  queue.count(q, "discarded", 1)
-  -- Else it would seem to have succeeded: a job that is nowhere has.
-  redis.call("ZADD", canceled_key, string.format("%d", q.now + q.settings.keep_ids), job)
+  letters.discard(q, job)
 end
-redis.call("ZREM", dead_key, job)
-redis.call("HDEL", dead_jobs_key, job)
+
+letters.save(q)
+actions.save(q)
+tenants.save(q)
 queue.save(q)
+if sleeper then
+  waking.wake(q, sleeper)
+end
 return requests.remember(client_key, request, { retries == 1 and "retried" or "discarded" })

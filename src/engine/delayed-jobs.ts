@@ -1,0 +1,63 @@
+import { abortSignal, checkOptions, oneOf, optional, text } from '../assert.ts'
+import { toToken } from '../store/names.ts'
+import type { Requests } from '../store/requests.ts'
+import { runDelayedJobs } from '../store/scripts/run-delayed-jobs.ts'
+import type { WaitReason } from './explain/explanation.ts'
+
+/** Which delayed jobs are meant: those that fit all that is given. */
+export interface DelayedJobFilter {
+  tenant?: string
+  type?: string
+  /** Name of an action. */
+  action?: string
+  /** Why they wait. */
+  reason?: Exclude<WaitReason, 'limit'>
+}
+
+export interface RunDelayedOptions {
+  /** Ends it after the step under way. */
+  signal?: AbortSignal
+}
+
+export interface RunDelayedSummary {
+  /** Jobs looked at. One that moves meanwhile may be looked at twice. */
+  readonly looked: number
+  /** Jobs made due. */
+  readonly due: number
+}
+
+const name = optional(text({ maxLength: 256 }))
+
+const filterRules = {
+  tenant: name,
+  type: name,
+  action: name,
+  reason: optional(oneOf(['upstream', 'retry', 'scheduled', 'unknown-type', 'stall'])),
+}
+
+// A step reads the records of those whose place fits: so many blocks Redis for about a millisecond.
+const LOOKED_AT_ONCE = 200
+
+export async function runDelayed(
+  requests: Requests,
+  filter: DelayedJobFilter,
+  options: RunDelayedOptions,
+): Promise<RunDelayedSummary> {
+  const { tenant, type, action, reason } = checkOptions('runDelayed', filter, filterRules)
+  const { signal } = checkOptions('runDelayed', options, { signal: optional(abortSignal) })
+  const wanted = { tenant: token(tenant), type: type ?? '', action: token(action), reason: reason ?? '' }
+  const summary = { looked: 0, due: 0 }
+  let cursor: string | undefined = '0'
+  do {
+    signal?.throwIfAborted()
+    const step = await runDelayedJobs(requests, { cursor, looks: LOOKED_AT_ONCE, filter: wanted })
+    summary.looked += step.looked
+    summary.due += step.due
+    cursor = step.cursor
+  } while (cursor !== undefined)
+  return summary
+}
+
+function token(given: string | undefined): string {
+  return given === undefined ? '' : toToken(given)
+}

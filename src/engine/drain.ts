@@ -1,0 +1,29 @@
+import { abortSignal, checkOptions, optional, text } from '../assert.ts'
+import type { Clock } from '../clock.ts'
+import type { Queue } from './queue.ts'
+
+export interface DrainOptions {
+  /** Only the work of this tenant. */
+  tenant?: string
+  /** Ends the waiting; the work goes on. */
+  signal?: AbortSignal
+}
+
+const rules = { tenant: optional(text({ maxLength: 256 })), signal: optional(abortSignal) }
+
+// One cheap request; whoever drains a queue waits for seconds or hours.
+const LOOK_EVERY_MS = 250
+
+/** Looks at the counts until there is nothing left to do. */
+export async function waitUntilDrained(queue: Queue, clock: Clock, options: DrainOptions): Promise<void> {
+  const { tenant, signal } = checkOptions('drain', options, rules)
+  for (;;) {
+    signal?.throwIfAborted()
+    const { waiting, delayed, running } = await (tenant === undefined ? queue.counts() : queue.tenant(tenant).view())
+    if (waiting + delayed + running === 0) return
+    await new Promise<void>((resolve) => {
+      const cancel = clock.setTimer(resolve, LOOK_EVERY_MS)
+      signal?.addEventListener('abort', () => (cancel(), resolve()), { once: true })
+    })
+  }
+}

@@ -1,0 +1,199 @@
+import { abortSignal, checkOptions, integer, number, oneOf, optional, parsed, text } from '../assert.ts'
+import type { Clock } from '../clock.ts'
+import { InvalidOptionsError } from '../errors.ts'
+import { parseLimit } from '../limits/definition.ts'
+import { toToken } from '../store/names.ts'
+import type { Requests } from '../store/requests.ts'
+import {
+  type LetterFilter,
+  type SweepCursor,
+  type SweepStep,
+  sweepDeadLetters,
+} from '../store/scripts/sweep-dead-letters.ts'
+
+/** Which dead letters are meant: those that fit all that is given. At least one must be; `all: true` means every letter. */
+export interface DeadLetterFilter {
+  tenant?: string
+  /** Type of the job. */
+  type?: string
+  /** Name of the action it was submitted with. */
+  action?: string
+  /** Why it died. */
+  reason?: 'failed' | 'discarded' | 'throttled' | 'stalled' | 'unknown-type'
+  /** Text that the message of its error contains. */
+  error?: string
+  /** Died then or later, in ms since 1970. */
+  since?: number
+  /** Died then or earlier. @default now */
+  until?: number
+  all?: true
+}
+
+export interface SweepOptions {
+  /** How fast letters are taken: '50/s'. As fast as it goes unless given. */
+  rate?: string
+  /** Take so many at most. */
+  limit?: number
+  /** Go on where an earlier one with the same filter ended: its `progress.cursor`. */
+  cursor?: string
+  /** Ends it after the step under way. */
+  signal?: AbortSignal
+}
+
+/** How far it is. */
+export interface SweepProgress {
+  readonly looked: number
+  readonly taken: number
+  /** Dead letters that there are, whatever the filter. */
+  readonly left: number
+  /** Where it goes on; undefined: all were looked at. */
+  readonly cursor: string | undefined
+}
+
+export type SweepVerb = SweepStep['verb']
+
+const name = optional(text({ maxLength: 256 }))
+
+const filterRules = {
+  tenant: name,
+  type: name,
+  action: name,
+  reason: optional(oneOf(['failed', 'discarded', 'throttled', 'stalled', 'unknown-type'])),
+  error: optional(text({ maxLength: 1_000 })),
+  since: optional(number({ min: 0 })),
+  until: optional(number({ min: 0 })),
+  all: optional(oneOf([true])),
+}
+
+const cursorPattern = /^(\d{1,16}|-inf)\.(\d{1,9})\.(\d{1,16})$/
+
+const optionRules = {
+  rate: optional(parsed((value) => perMsOf(value))),
+  limit: optional(integer({ min: 1 })),
+  cursor: optional(text({ pattern: { test: cursorPattern, words: 'the cursor of an earlier sweep' } })),
+  signal: optional(abortSignal),
+}
+
+// A step reads the letters whose place fits: so many block Redis for about a millisecond.
+const LOOKED_AT_ONCE = 200
+// At a given rate letters are taken so often; more often only costs requests.
+const PACE_MS = 100
+
+function perMsOf(rate: unknown): number {
+  const rule = parseLimit('rate', rate)
+  if (rule.kind !== 'bucket') throw new Error('must be a rate such as 50/s')
+  return rule.count / (rule.window / 1000)
+}
+
+/** Dead letters that are retried or discarded by filter: under way, with progress, until it is done or aborted. */
+export class LetterSweep {
+  /** Resolves with the last progress when it is done, aborted or has taken `limit`; rejects when the store fails. */
+  readonly finished: Promise<SweepProgress>
+  readonly #verb: SweepVerb
+  readonly #requests: Requests
+  readonly #clock: Clock
+  readonly #filter: LetterFilter
+  readonly #options: { rate?: number | undefined; limit?: number | undefined; signal?: AbortSignal | undefined }
+  #to: string
+  #cursor: SweepCursor | undefined
+  #looked = 0
+  #taken = 0
+  #left = 0
+  #isAborted = false
+  #wake: () => void = () => {}
+
+  /** Made by `queue.deadLetters`. */
+  constructor(parts: {
+    verb: SweepVerb
+    filter: DeadLetterFilter
+    options: SweepOptions
+    requests: Requests
+    clock: Clock
+  }) {
+    const { tenant, type, action, reason, error, since, until, all } = checkOptions(
+      'dead letters',
+      parts.filter,
+      filterRules,
+    )
+    if ([tenant, type, action, reason, error, since, until, all].every((value) => value === undefined)) {
+      throw new InvalidOptionsError('dead letters', [
+        { path: 'filter', problem: 'must say which; { all: true } means all' },
+      ])
+    }
+    const { cursor, ...options } = checkOptions('dead letters', parts.options, optionRules)
+    this.#verb = parts.verb
+    this.#requests = parts.requests
+    this.#clock = parts.clock
+    this.#options = options
+    this.#filter = {
+      tenant: tenant === undefined ? '' : toToken(tenant),
+      type: type ?? '',
+      action: action === undefined ? '' : toToken(action),
+      reason: reason ?? '',
+      error: error ?? '',
+    }
+    const [, from, skip, to] = cursorPattern.exec(cursor ?? '') ?? []
+    this.#cursor = { from: from ?? micros(since, '-inf'), skip: Number(skip ?? 0) }
+    // The first step freezes it: a job that is retried and dies again is not taken twice.
+    this.#to = to ?? micros(until, '')
+    this.finished = this.#run()
+    // Whoever only looks at the progress finds it there; an error is for those who wait.
+    this.finished.catch(() => {})
+  }
+
+  get progress(): SweepProgress {
+    const { from, skip } = this.#cursor ?? {}
+    const cursor = this.#cursor && this.#to !== '' ? `${from}.${skip}.${this.#to}` : undefined
+    return { looked: this.#looked, taken: this.#taken, left: this.#left, cursor }
+  }
+
+  /** Ends it after the step under way. What was done stays done; `progress.cursor` says where to go on. */
+  abort(): void {
+    this.#isAborted = true
+    this.#wake()
+  }
+
+  async #run(): Promise<SweepProgress> {
+    const { rate, limit = Number.POSITIVE_INFINITY, signal } = this.#options
+    const onAbort = () => this.abort()
+    signal?.addEventListener('abort', onAbort, { once: true })
+    if (signal?.aborted) this.abort()
+    const startedAt = this.#clock.now()
+    try {
+      while (this.#cursor && !this.#isAborted && this.#taken < limit) {
+        const earned =
+          rate === undefined ? LOOKED_AT_ONCE : Math.floor((this.#clock.now() - startedAt) * rate) + 1 - this.#taken
+        const most = Math.min(LOOKED_AT_ONCE, earned, limit - this.#taken)
+        if (most < 1) await this.#pause(Math.max(PACE_MS, rate === undefined ? 0 : 1 / rate))
+        else await this.#step(this.#cursor, most)
+      }
+      return this.progress
+    } finally {
+      signal?.removeEventListener('abort', onAbort)
+    }
+  }
+
+  async #step(cursor: SweepCursor, most: number): Promise<void> {
+    const step = { verb: this.#verb, cursor, to: this.#to, filter: this.#filter, looks: LOOKED_AT_ONCE, most }
+    const reply = await sweepDeadLetters(this.#requests, step)
+    this.#looked += reply.looked
+    this.#taken += reply.taken
+    this.#left = reply.left
+    this.#cursor = reply.cursor
+    this.#to = reply.to
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#clock.setTimer(resolve, ms)
+      this.#wake = () => {
+        cancel()
+        resolve()
+      }
+    })
+  }
+}
+
+function micros(ms: number | undefined, otherwise: string): string {
+  return ms === undefined ? otherwise : String(Math.floor(ms * 1000))
+}

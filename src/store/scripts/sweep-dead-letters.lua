@@ -1,0 +1,136 @@
+#!lua flags=allow-oom
+-- Retries or discards dead letters that fit a filter, oldest first, a bounded number at once.
+-- Replies {"swept", looked, taken, from, skip, to, left}: where to go on (`from` is "" when all were looked at) and how
+-- many letters there are; or {"unregistered"}.
+local time = require "time"
+local queue = require "queue"
+local opening = require "opening"
+local tenants = require "tenants"
+local places = require "places"
+local record = require "record"
+local actions = require "actions"
+local letters = require "letters"
+local requests = require "requests"
+local waking = require "waking"
+local queue_key = KEYS[1] -- hash: the queue's state
+local ready_high_key = KEYS[2] -- zset: tenant → score
+local ready_normal_key = KEYS[3] -- zset: tenant → score
+local ready_low_key = KEYS[4] -- zset: tenant → score
+local since_high_key = KEYS[5] -- zset: tenant → able to run since
+local since_normal_key = KEYS[6] -- zset: tenant → able to run since
+local since_low_key = KEYS[7] -- zset: tenant → able to run since
+local parked_key = KEYS[8] -- zset: tenant → instant
+local unparking_key = KEYS[9] -- zset: tenants parked under limits that have changed
+local delayed_key = KEYS[10] -- zset: job → instant
+local aside_key = KEYS[11] -- hash: job → record
+local dead_key = KEYS[12] -- zset: job → when it became a dead letter
+local dead_jobs_key = KEYS[13] -- hash: job → reason and record
+local idle_key = KEYS[14] -- zset: client → until when it is known to wait
+local client_key = KEYS[15] -- hash: replies to the client's last requests
+local running_key = KEYS[16] -- hash: tenant → jobs that run
+local canceled_key = KEYS[17] -- zset: job → when the mark may be forgotten
+local events_key = KEYS[18] -- stream: what happened
+local duties_key = KEYS[19] -- zset: duty → when it may be taken
+local duty_tries_key = KEYS[20] -- hash: duty → how often it was tried in vain
+local now_given = ARGV[1] -- µs; empty: the server's time
+local request = tonumber(ARGV[2]) -- number of the client's request
+local retries = tonumber(ARGV[3]) -- 1: run them again, 0: discard them, -1: only count them
+local from = ARGV[4] -- µs: died then or later
+local skip = tonumber(ARGV[5]) -- letters that died at that very moment and were looked at before
+local to_given = ARGV[6] -- µs: died then or earlier; empty: now
+local looks = tonumber(ARGV[7]) -- letters looked at, at most
+local most = tonumber(ARGV[8]) -- letters taken, at most
+local tenant_wanted = ARGV[9] -- its token, or empty
+local type_wanted = ARGV[10] -- type of job, or empty
+local action_wanted = ARGV[11] -- name of an action, or empty
+local reason_wanted = ARGV[12] -- why it died, or empty
+local error_wanted = ARGV[13] -- text in the error's message, or empty
+
+local known = requests.recall(client_key, request)
+if known then
+  return known
+end
+local q = opening.open(
+  time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
+  { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
+  { idle = idle_key, running = running_key, events = events_key, duties = duties_key, duty_tries = duty_tries_key,
+    delayed = delayed_key, aside = aside_key, canceled = canceled_key, dead = dead_key, dead_jobs = dead_jobs_key }
+)
+if not q then
+  return { "unregistered" }
+end
+
+local function fits_place(job)
+  local _, lane, _, name = places.parse(job)
+  return (tenant_wanted == "" or name == tenant_wanted)
+    and (action_wanted == "" or places.action_of(lane) == action_wanted)
+end
+
+local function fits_error(text)
+  if error_wanted == "" then
+    return true
+  end
+  local _, _, _, _, _, error = record.history(text)
+  if error == "" then
+    return false
+  end
+  local message = cjson.decode(error).message
+  return message ~= nil and string.find(message, error_wanted, 1, true) ~= nil
+end
+
+local function fits(reason, text)
+  return (reason_wanted == "" or reason == reason_wanted)
+    and (type_wanted == "" or string.match(text, "^[^\n]*\n[^\n]*\n([^\n]*)\n") == type_wanted) and fits_error(text)
+end
+
+-- The letter of a job that may fit; its record is read only then.
+local function letter_of(job)
+  local letter = fits_place(job) and redis.call("HGET", dead_jobs_key, job)
+  if not letter then
+    return nil
+  end
+  local _, reason, text = letters.parse(letter)
+  return fits(reason, text) and text or nil
+end
+
+local to = to_given ~= "" and to_given or string.format("%d", q.now)
+local found = redis.call("ZRANGEBYSCORE", dead_key, from, to, "WITHSCORES", "LIMIT", skip, looks)
+local looked, taken = 0, 0
+for i = 1, #found, 2 do
+  local job, died = found[i], found[i + 1]
+  local text = taken < most and letter_of(job)
+  if taken >= most then
+    break
+  end
+  looked = looked + 1
+  if died ~= from then
+    from, skip = died, 0
+  end
+  if text and retries == 1 then
+    letters.revive(q, job, text)
+  elseif text and retries == 0 then
+    letters.discard(q, job)
+  end
+  taken = taken + (text and 1 or 0)
+  -- What is taken is there no longer when it goes on.
+  if not text or retries < 0 then
+    skip = skip + 1
+  end
+end
+if looked == #found / 2 and looked < looks then
+  from, skip = "", 0
+end
+local sleeper = retries == 1 and taken > 0 and waking.find(q)
+if q.actions then
+  actions.close(q)
+end
+local left = redis.call("ZCARD", dead_key) - (retries >= 0 and taken or 0)
+
+letters.save(q)
+actions.save(q)
+tenants.save(q)
+queue.save(q)
+if sleeper then
+  waking.wake(q, sleeper)
+end
+return requests.remember(client_key, request, { "swept", looked, taken, from, skip, to, left })

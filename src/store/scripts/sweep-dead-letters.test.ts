@@ -1,0 +1,151 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { ScriptStore } from '../../testing/script-store.ts'
+import { type LetterFilter, type SweepStep, sweepDeadLetters } from './sweep-dead-letters.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+const any: LetterFilter = { tenant: '', type: '', action: '', reason: '', error: '' }
+
+/** Letters of one tenant that die now. */
+async function bury(
+  tenant: string,
+  count: number,
+  message = 'no',
+  reason: 'failed' | 'stalled' = 'failed',
+): Promise<void> {
+  await store.submit(tenant, count)
+  const claim = await store.claim(count, {}, 'worker')
+  await store.finish(claim, { outcome: 'dead', reason, error: JSON.stringify({ name: 'Error', message }) }, 'worker')
+}
+
+function sweep(verb: SweepStep['verb'], step: Partial<SweepStep> = {}) {
+  const cursor = { from: '-inf', skip: 0 }
+  const whole = { verb, cursor, to: '', filter: any, looks: 100, most: 100, nowUs: store.nowUs, ...step }
+  return sweepDeadLetters(store.requests(), whole)
+}
+
+it('lets the jobs that fit run again, and leaves the others', async () => {
+  await bury('a', 1)
+  await bury('b', 1)
+  store.now += 1_000_000
+
+  const { reply, changes } = await store.changesOf(() => sweep('retry', { filter: { ...any, tenant: 'a' } }))
+
+  expect(reply).toEqual({ looked: 2, taken: 1, cursor: undefined, to: '1001000000', left: 1 })
+  expect(changes).toEqual({
+    aside: { 'normal:default:1000000000:a': '0,0,0,0,retry,|rs|SEND|||1' },
+    'client:me': { '(expires)': true, '1': '1' },
+    dead: { 'normal:default:1000000000:a': null },
+    'dead:jobs': { 'normal:default:1000000000:a': null },
+    delayed: { 'normal:default:1000000000:a': 1_001_000_000 },
+    queue: { revived: '1', 'state.delayed': 1 },
+    'tenant:a': { '(expires)': null, idle: null, 'state.delayed': 1, 'state.total': 2 },
+  })
+})
+
+it('discards those that fit, with a mark that says so', async () => {
+  await bury('a', 2)
+
+  const { reply, changes } = await store.changesOf(() => sweep('discard', { most: 1 }))
+
+  expect(reply).toEqual({ looked: 1, taken: 1, cursor: { from: '1000000000', skip: 0 }, to: '1000000000', left: 1 })
+  expect(changes).toMatchObject({
+    canceled: { 'normal:default:1000000000:a': 173_800_000_000 },
+    dead: { 'normal:default:1000000000:a': null },
+    queue: { discarded: '1' },
+  })
+})
+
+it('only counts, and changes nothing but what it remembers', async () => {
+  await bury('a', 3)
+
+  const { reply, changes } = await store.changesOf(() => sweep('count'))
+
+  expect(reply).toMatchObject({ looked: 3, taken: 3, left: 3 })
+  expect(Object.keys(changes)).toEqual(['client:me'])
+})
+
+it.each([
+  ['tenant', { tenant: 'b' }, 1],
+  ['type', { type: 'SEND' }, 3],
+  ['another type', { type: 'OTHER' }, 0],
+  ['reason', { reason: 'stalled' }, 1],
+  ['text of the error', { error: 'mail' }, 2],
+  ['text of the error as it is, not as a pattern', { error: 'm.il' }, 0],
+  ['action', { action: 'x' }, 0],
+] as const)('takes those of a %s', async (_, filter, expected) => {
+  await bury('a', 1, 'no mailbox')
+  await bury('b', 1, 'mail refused')
+  await bury('c', 1, 'gone', 'stalled')
+
+  expect((await sweep('retry', { filter: { ...any, ...filter } })).taken).toBe(expected)
+})
+
+it('goes on after those it has looked at, though all died in the same moment', async () => {
+  await bury('a', 3)
+  await bury('b', 2)
+  const filter = { ...any, tenant: 'b' }
+  const seen: number[] = []
+
+  let cursor = { from: '-inf', skip: 0 }
+  for (;;) {
+    const reply = await sweep('retry', { filter, cursor, looks: 2 })
+    seen.push(reply.taken)
+    if (!reply.cursor) break
+    cursor = reply.cursor
+  }
+
+  expect(seen.reduce((sum, taken) => sum + taken, 0)).toBe(2)
+  expect((await sweep('count')).left).toBe(3)
+})
+
+it('leaves alone what died later', async () => {
+  await bury('a', 1)
+  store.now += 10
+  await bury('b', 1)
+
+  expect(await sweep('discard', { to: '1000000005' })).toMatchObject({ taken: 1, left: 1 })
+})
+
+it('moves a job back into the counts of its open action', async () => {
+  await store.openAction('x')
+  await store.submit('a', 1, { lane: '@x' })
+  const claim = await store.claim(1, {}, 'worker')
+  await store.finish(claim, { outcome: 'dead', reason: 'failed', error: '{}' }, 'worker')
+
+  const { reply, changes } = await store.changesOf(() => sweep('retry', { filter: { ...any, action: 'x' } }))
+
+  expect(reply.taken).toBe(1)
+  expect(changes['action:a:x']).toMatchObject({ 'state.failed': null, 'state.delayed': 1 })
+})
+
+it('answers a repeated request from memory and changes nothing', async () => {
+  await bury('a', 2)
+  const first = await sweep('retry', { most: 1 })
+  store.repeatFrom1()
+
+  const { reply, changes } = await store.changesOf(() => sweep('retry', { most: 1 }))
+
+  expect(reply).toEqual(first)
+  expect(changes).toEqual({})
+})
+
+it('runs while Redis is out of memory', async () => {
+  await bury('a', 1)
+
+  expect(await store.outOfMemory(() => sweep('retry'))).toMatchObject({ taken: 1 })
+})
+
+it('changes nothing in a store that does not know the queue', async () => {
+  await store.empty()
+
+  await expect(sweep('retry')).rejects.toThrow('unregistered')
+  expect(await store.dump()).toEqual({})
+})
