@@ -113,6 +113,15 @@ const window = (name: string): fc.Arbitrary<LimitRule> =>
     { name, kind: 'window' as const, count: 3, window: 100 * MS, offset: 0, jitter: 50 * MS },
     { name, kind: 'window' as const, count: 10, window: 2 * SECOND, offset: 300 * MS, jitter: 50 * MS },
     { name, kind: 'window' as const, count: 20, window: HOUR, offset: 0, jitter: 50 * MS, zones: changingClocks },
+    {
+      name,
+      kind: 'window' as const,
+      count: 12,
+      window: 6 * HOUR,
+      offset: HOUR,
+      jitter: 50 * MS,
+      zones: changingClocks,
+    },
     { name, kind: 'window' as const, count: 30, window: DAY, offset: 0, jitter: 50 * MS, zones: changingClocks },
   )
 const quota = (name: string): fc.Arbitrary<LimitRule> =>

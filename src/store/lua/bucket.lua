@@ -5,7 +5,7 @@
 -- limit measures of the way to the upstream; it grows with stale grants, so the interval is computed here.
 local bucket = {}
 
-local max, floor, ceil = math.max, math.floor, math.ceil
+local max, min, floor, ceil = math.max, math.min, math.floor, math.ceil
 
 -- After a restart short windows stay closed for one window; of longer ones this much is taken as used.
 local RESTART_LOSS = 2000000
@@ -37,7 +37,8 @@ function bucket.open(rule, stored, jitter, queue, now, share)
     state.tat, state.fence, restarts = tonumber(tat), tonumber(fence), tonumber(seen)
     -- Further ahead than these parameters can put it (twice: the jitter may have been halved): it was charged under
     -- a slower rule. One permit is free now, the others come at the new pace.
-    if state.tat > now + 2 * rule.burst * state.interval then
+    local most = queue.has_costs and rule.count or rule.burst
+    if state.tat > now + 2 * most * state.interval then
       state.tat = now + (rule.burst - 1) * state.interval
     end
   end
@@ -68,9 +69,11 @@ function bucket.available(state)
   return max(0, floor(state.rule.burst - (max(state.tat, now) - now) / state.interval))
 end
 
--- When `permits` could be granted at once: more than the burst, when it has saved up for them.
+-- When `permits` could be granted at once: more than the burst, when it has saved up for them; more than the limit (it
+-- was lowered since), when it has saved up for all of that.
 function bucket.instant(state, permits)
-  return max(state.closed_until, ceil(state.tat - (state.rule.burst - permits) * state.interval))
+  local needed = min(permits, state.rule.count)
+  return max(state.closed_until, ceil(state.tat - (state.rule.burst - needed) * state.interval))
 end
 
 function bucket.charge(state, permits, fence)
@@ -95,7 +98,7 @@ end
 
 -- Permits of its burst that are not back yet, and when all are.
 function bucket.usage(state)
-  local used = math.min(state.rule.burst, ceil(max(0, state.tat - state.now) / state.interval))
+  local used = min(state.rule.burst, ceil(max(0, state.tat - state.now) / state.interval))
   return used, max(0, state.tat, state.closed_until)
 end
 

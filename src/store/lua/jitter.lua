@@ -11,21 +11,22 @@ local TOO_STALE, CALM = 0.02, 0.005
 local CALM_FOR = 60 * SECOND
 local LARGEST = SECOND
 
+-- A window has room for grants beside it, whatever was learnt when it was longer.
+local function largest(rule)
+  local of_window = rule.kind == "window" and floor(rule.window / 2) or rule.window
+  return min(LARGEST, max(of_window, rule.jitter))
+end
+
 -- The state is "jitter:since:granted:stale:calm since".
 function jitter.open(rule, stored, now)
   local state = { rule = rule, jitter = rule.jitter, since = now, granted = 0, stale = 0, calm_since = now }
   if stored then
     local known, since, granted, stale, calm = string.match(stored, "^(%d+):(%d+):(%d+):(%d+):(%d+)$")
-    state.jitter = max(rule.jitter, tonumber(known))
+    state.jitter = min(max(rule.jitter, tonumber(known)), largest(rule))
     state.since, state.granted, state.stale = tonumber(since), tonumber(granted), tonumber(stale)
     state.calm_since = tonumber(calm)
   end
   return state
-end
-
-local function largest(rule)
-  local of_window = rule.kind == "window" and floor(rule.window / 2) or rule.window
-  return min(LARGEST, max(of_window, rule.jitter))
 end
 
 -- Judges the last ten seconds when they are over.

@@ -72,7 +72,7 @@ function limits.open(q)
       want(field .. "/pushed")
       opened.has_quota = opened.has_quota or rule.kind == "quota"
       if rule.kind ~= "concurrency" then
-        want(field)
+        want(meters.field(field, rule.kind))
       end
       if meters.has_jitter(rule) then
         want(field .. "/jitter")
@@ -109,7 +109,12 @@ function limits.open(q)
       if rule.kind == "concurrency" then
         states[i] = open_held(q, rule, q, scope == "queue" and "running" or "running:" .. scope, pushed_field, pushed)
       else
-        states[i] = open_metered(q, rule, field, values[at[field]], known_of(scope, rule), pushed_field, pushed)
+        local stored_as = meters.field(field, rule.kind)
+        local stored = values[at[stored_as]]
+        states[i] = open_metered(q, rule, stored_as, stored, known_of(scope, rule), pushed_field, pushed)
+        if rule.kind == "quota" and q[scope == "queue" and "running" or "running:" .. scope] == 0 then
+          states[i].meter.lands(states[i])
+        end
       end
     end
   end
@@ -159,7 +164,13 @@ local function open_of_tenant(q, tenant, rule)
     return open_held(q, rule, tenant, "running", rule.pushed_field, fields[rule.pushed_field])
   end
   local known = rule.known or (meters.has_jitter(rule) and jitter_of(q, "tenant", rule) or nil)
-  return open_metered(q, rule, rule.field, fields[rule.field], known, rule.pushed_field, fields[rule.pushed_field])
+  local state = open_metered(
+    q, rule, rule.field, fields[rule.field], known, rule.pushed_field, fields[rule.pushed_field]
+  )
+  if rule.kind == "quota" and state.meter.usage(state) > 0 and tenants.ran(q, tenant) == 0 then
+    state.meter.lands(state)
+  end
+  return state
 end
 
 function limits.of_tenant(q, tenant)
@@ -184,15 +195,16 @@ function limits.of_tenant(q, tenant)
   return states
 end
 
--- When every meter among them has a permit, and the one that has it last: 0 if now. A job that runs already has its
--- slots, and is the one that asks where nothing is known.
-function limits.further_instant(states, now)
+-- When every meter among them can grant a further call of a job that runs, and the one that can last: 0 if now. The job
+-- has its slots already; `members` are those of pools that granted it, by limit.
+function limits.further_instant(states, permits, now, members)
   local latest, last = 0, nil
   for i = 1, #states do
     local state = states[i]
-    if not state.holder and state.meter.available(state) == 0 then
-      local instant = max(state.meter.instant(state, 1), now + 1)
-      if instant > latest and (state.meter.knows == nil or state.meter.knows(state)) then
+    if not state.holder then
+      local meter = state.meter
+      local instant = (meter.further_instant or meter.instant)(state, permits, members[state.rule.name])
+      if instant > now and instant > latest then
         latest, last = instant, state
       end
     end
@@ -333,13 +345,16 @@ function limits.each(q, tenant, level, visit)
 end
 
 -- A further call of a job that runs. It has its slots, and is in flight already.
-function limits.charge_again(q, tenant, level, permits, fence)
+function limits.charge_again(q, tenant, level, permits, fence, members)
   local narrowest
   limits.each(q, tenant, level, function(state, scope)
     if not state.holder then
       count_grants(q, scope, state.rule, permits)
-      local charge = state.meter.charge_again or state.meter.charge
-      charge(state, permits, fence)
+      if state.meter.charge_again then
+        state.meter.charge_again(state, permits, members[state.rule.name])
+      else
+        state.meter.charge(state, permits, fence)
+      end
     end
     if state.known then
       jitter.granted(state.known, permits, q.now)

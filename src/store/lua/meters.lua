@@ -23,6 +23,12 @@ function meters.slots(rule, holder, field, now)
   return slots.open(rule, holder, field, now)
 end
 
+-- The state of one kind says nothing to another: a limit whose kind was changed starts anew. Buckets, which are most of
+-- them, have the bare name.
+function meters.field(name, kind)
+  return kind == "bucket" and name or name .. "/" .. kind
+end
+
 -- Only these depend on the way to the upstream.
 function meters.has_jitter(rule)
   return rule.kind == "bucket" or rule.kind == "window"

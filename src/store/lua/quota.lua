@@ -45,6 +45,13 @@ function quota.open(rule, stored, _, queue, now)
   return state
 end
 
+-- No job runs, so none is in flight: it ended while the quota was not there to hear of it.
+function quota.lands(state)
+  for _, member in ipairs(state.members) do
+    member.flying = 0
+  end
+end
+
 local function threshold(state, member)
   if member.limit > 0 then
     return min(state.rule.threshold, floor(member.limit / 10))
@@ -71,12 +78,11 @@ function quota.available(state)
   return sum
 end
 
--- The most that one job can cost now. A first call may cost what it likes: nobody knows better.
+-- What jobs can cost together at most. A first call may cost what it likes, nobody knows better: it goes alone.
 function quota.largest(state)
   local most = 0
   for _, member in ipairs(state.members) do
-    local left = available(state, member)
-    most = max(most, member.remaining == UNKNOWN and left > 0 and math.huge or left)
+    most = max(most, available(state, member))
   end
   return most
 end
@@ -108,11 +114,12 @@ local function find(state, name)
   return nil
 end
 
-local function richest(state)
+-- The member with most left of those that can grant so much.
+local function richest(state, permits)
   local found, most = state.members[1], -1
   for _, member in ipairs(state.members) do
     local left = available(state, member)
-    if left > most then
+    if left > most and instant(state, member, permits) == 0 then
       found, most = member, left
     end
   end
@@ -121,7 +128,7 @@ end
 
 -- Charges a job to the member with most left and answers its name.
 function quota.charge(state, permits)
-  local member = richest(state)
+  local member = richest(state, permits)
   if member.remaining ~= UNKNOWN then
     member.remaining = member.remaining - permits
   end
@@ -130,9 +137,20 @@ function quota.charge(state, permits)
   return member.name
 end
 
--- A further call of a job that runs: it is in flight already. While nothing is known, the job is the one that asks.
-function quota.charge_again(state, permits)
-  local member = richest(state)
+-- Who pays for further calls of a job: the member that granted it, by whose token it calls.
+local function payer(state, permits, name)
+  return find(state, name or "") or richest(state, permits)
+end
+
+-- While nothing is known, the job is the one that asks.
+function quota.further_instant(state, permits, name)
+  local member = payer(state, permits, name)
+  return max(state.closed_until, member.remaining ~= UNKNOWN and instant(state, member, permits) or 0)
+end
+
+-- A further call of a job that runs: it is in flight already.
+function quota.charge_again(state, permits, name)
+  local member = payer(state, permits, name)
   if member.remaining ~= UNKNOWN then
     member.remaining = member.remaining - permits
     state.changed = true
@@ -202,16 +220,6 @@ function quota.usage(state)
     flying = flying + member.flying
   end
   return flying, quota.lasts_until(state)
-end
-
--- Whether any member says what is left. While none does, a job that runs is the one that asks.
-function quota.knows(state)
-  for _, member in ipairs(state.members) do
-    if member.remaining ~= UNKNOWN then
-      return true
-    end
-  end
-  return false
 end
 
 -- The limits of all members' upstreams; 0 while none has told.

@@ -3,13 +3,16 @@
 -- bucket that is so many times slower; of a window it is a whole number, and what is left over by rounding goes to
 -- whoever asks first, one to a tenant.
 local bucket = require "bucket"
+local meters = require "meters"
 local window = require "window"
 
 local shares = {}
 
 local max, min, floor = math.max, math.min, math.floor
 
-local SECOND = 1000000
+-- How long a tenant that has used its part waits until it asks whether that has grown: a second, and where they are
+-- many, so long that a thousand ask in a second.
+local SECOND, FOR_EACH = 1000000, 1000
 
 -- Whoever stands in line or is parked. Read when a script begins; who comes and goes in it counts from the next.
 function shares.active(q)
@@ -21,7 +24,7 @@ function shares.active(q)
 end
 
 local function field_of(rule)
-  return "share:" .. rule.name
+  return meters.field("share:" .. rule.name, rule.kind)
 end
 
 -- At least one in a window, however many they are: the queue's own limit sees to the sum.
@@ -49,7 +52,7 @@ local function open_window(q, tenant, whole)
   part.window, part.offset, part.zones, part.jitter = rule.window, rule.offset, rule.zones, rule.jitter
   local state = window.open(part, tenant.fields[field_of(rule)], whole.jitter, q, q.now)
   state.meter, state.whole, state.field = of_window, whole, field_of(rule)
-  state.left_over = max(0, rule.count - active * part.count)
+  state.active, state.left_over = active, max(0, rule.count - active * part.count)
   return state
 end
 
@@ -69,7 +72,7 @@ function of_window.instant(state, permits)
   if state.used == 0 or of_window.available(state) >= permits then
     return 0
   end
-  return min(state.stop, state.now + SECOND)
+  return min(state.stop, state.now + max(SECOND, state.active * FOR_EACH))
 end
 
 function of_window.charge(state, permits, fence)

@@ -157,6 +157,11 @@ function tenants.running(q, tenant)
   return tenant.running
 end
 
+-- As many as ran when the script began.
+function tenants.ran(q, tenant)
+  return tenants.running(q, tenant) - (q.runs and q.runs[tenant.name] or 0)
+end
+
 -- In microseconds: the clock, the head start or handicap, and the progress term within its bounds. What has been done
 -- is what was submitted and is no longer pending, since the tenant last had nothing to do.
 function tenants.new_score(q, tenant)

@@ -4,28 +4,37 @@
 -- an instant and what the zone adds to UTC from then on, in seconds: scripts know no zones.
 local window = {}
 
-local max, ceil = math.max, math.ceil
+local max, min, ceil = math.max, math.min, math.ceil
 
 local SECOND = 1000000
-local DAY = 86400 * SECOND
+local HOUR = 3600 * SECOND
+local DAY = 24 * HOUR
 -- After a restart short windows stay closed for one window; of longer ones this much, at full rate, is taken as used.
 local RESTART_LOSS = 2 * SECOND
 local SHORT_WINDOW = 60 * SECOND
 
+-- What the zone adds to UTC, and since when.
 local function zone_offset(zones, at)
-  local offset = 0
+  local offset, since = 0, 0
   for i = 1, #zones, 2 do
     if zones[i] * SECOND > at then
       break
     end
-    offset = zones[i + 1] * SECOND
+    since, offset = zones[i] * SECOND, zones[i + 1] * SECOND
   end
-  return offset
+  return offset, since
 end
 
--- When the clock on the wall shows it. What it shows twice or never is taken by the offset in force around then.
+-- When the clock on the wall first shows it; what it never shows is where it jumps over that.
 local function from_wall(zones, wall)
-  return wall - zone_offset(zones, wall - zone_offset(zones, wall))
+  local before, after = zone_offset(zones, wall - DAY), zone_offset(zones, wall + DAY)
+  if zone_offset(zones, wall - before) == before then
+    return wall - before
+  elseif zone_offset(zones, wall - after) == after then
+    return wall - after
+  end
+  local _, jumps_at = zone_offset(zones, wall - before)
+  return jumps_at
 end
 
 -- The first instant of the window and the first after it.
@@ -37,15 +46,21 @@ local function bounds(rule, now)
   end
   local wall = now + zone_offset(zones, now)
   local into = (wall - rule.offset) % rule.window
-  if rule.window < DAY then
+  if rule.window <= HOUR then
     return now - into, now - into + rule.window
   end
   -- A day on which the clocks change has 23 or 25 hours.
-  return from_wall(zones, wall - into), from_wall(zones, wall - into + rule.window)
+  local start, stop = from_wall(zones, wall - into), from_wall(zones, wall - into + rule.window)
+  if stop <= now then
+    -- Clocks were put back behind the end of a window: what they show again belongs to the next.
+    return stop, from_wall(zones, wall - into + 2 * rule.window)
+  end
+  return start, stop
 end
 
--- The state is "last grant:used:restarts", and behind that how many tenants got one more than their strict share, if any
--- did: what was used counts while the last grant is of the window of now, also when the rule has another length by then.
+-- The state is "last grant:used:restarts", and behind that how many tenants got one more than their strict share, if
+-- any did. What was used counts while the last grant is of the window of now, also when the rule has another length by
+-- then.
 function window.open(rule, stored, jitter, queue, now)
   -- A thousand tenants under one rule ask for the same.
   if rule.bounds_at ~= now then
@@ -85,9 +100,10 @@ function window.available(state)
   return max(0, state.rule.count - state.used)
 end
 
--- When `permits` could be granted at once.
+-- When `permits` could be granted at once: more than all of it (the limit was lowered since), in a window of their own.
 function window.instant(state, permits)
-  local has_room = state.now < state.stop - state.jitter and state.rule.count - state.used >= permits
+  local needed = min(permits, state.rule.count)
+  local has_room = state.now < state.stop - state.jitter and state.rule.count - state.used >= needed
   return max(state.closed_until, has_room and 0 or state.stop)
 end
 
@@ -99,7 +115,8 @@ end
 -- A fence is no smaller than the instant of its claim: what was granted in this window comes back to it.
 function window.refund(state, permits, fence)
   if fence >= state.start and state.used > 0 then
-    state.used = max(0, state.used - permits)
+    -- What a restart took as used had no last grant.
+    state.used, state.last = max(0, state.used - permits), max(state.last, state.start)
     state.changed = true
   end
 end

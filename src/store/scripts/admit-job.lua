@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Charges every limit a running job stands under once more, just before it calls the upstream: all or none.
+-- Charges what a running job costs once more to every limit it stands under, just before it calls the upstream: all or none.
 -- Replies {"admitted", fresh}, {"wait", µs} until they can all grant, {"stale"} if the job is no longer the caller's,
 -- or {"unregistered"}.
 local time = require "time"
@@ -7,6 +7,7 @@ local queue = require "queue"
 local limits = require "limits"
 local tenants = require "tenants"
 local places = require "places"
+local record = require "record"
 local requests = require "requests"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
@@ -44,9 +45,12 @@ local q = queue.open({
 if not q then
   return { "unregistered" }
 end
-if redis.call("HEXISTS", prefix .. "claim:" .. fence, job) == 0 then
+local held = redis.call("HGET", prefix .. "claim:" .. fence, job)
+if not held then
   return { "stale" }
 end
+local text, _, members = record.of_claimed(held)
+local cost = record.cost(text)
 queue.notice_server(q, server)
 limits.open(q)
 local _, _, _, name = places.parse(job)
@@ -54,7 +58,7 @@ local tenant = tenants.load(q, name)
 local latest, last, last_scope = 0, nil, nil
 for _, scope in ipairs({ "queue", standing, "tenant" }) do
   local states = scope == "tenant" and limits.of_tenant(q, tenant) or q.limits[scope]
-  local instant, state = limits.further_instant(states, now)
+  local instant, state = limits.further_instant(states, cost, now, members)
   if instant > latest then
     latest, last, last_scope = instant, state, scope
   end
@@ -65,7 +69,7 @@ if latest > 0 then
   reply = { "wait", latest - now }
 else
   -- Charged under a fence of its own, so that nothing the job's claim gives back can be mistaken for it.
-  local jitter = limits.charge_again(q, tenant, standing, 1, queue.next_fence(q))
+  local jitter = limits.charge_again(q, tenant, standing, cost, queue.next_fence(q), members)
   reply = { "admitted", jitter and math.floor(jitter * FRESH_SHARE) or 0 }
 end
 limits.save(q)

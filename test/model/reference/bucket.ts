@@ -31,7 +31,11 @@ export interface JitterState {
 
 export function openJitter(rule: PacedRule, stored: JitterState | undefined, now: number): JitterState {
   if (!stored) return { jitter: rule.jitter, since: now, granted: 0, stale: 0, calmSince: now }
-  return { ...stored, jitter: Math.max(rule.jitter, stored.jitter) }
+  return { ...stored, jitter: Math.min(Math.max(rule.jitter, stored.jitter), widest(rule)) }
+}
+
+function widest(rule: PacedRule): number {
+  return Math.min(SECOND, Math.max(rule.kind === 'window' ? Math.floor(rule.window / 2) : rule.window, rule.jitter))
 }
 
 /** More than 2 % stale over ten seconds double the jitter; a minute below 0.5 % halves it. */
@@ -39,8 +43,7 @@ export function judgeJitter(state: JitterState, rule: PacedRule, now: number): v
   if (now - state.since < JUDGED_OVER) return
   const share = state.granted > 0 ? state.stale / state.granted : 0
   if (share > 0.02) {
-    const widest = rule.kind === 'window' ? Math.floor(rule.window / 2) : rule.window
-    state.jitter = Math.min(state.jitter * 2, SECOND, Math.max(widest, rule.jitter))
+    state.jitter = Math.min(state.jitter * 2, widest(rule))
     state.calmSince = now
   } else if (share > 0.005) {
     state.calmSince = now
@@ -71,7 +74,7 @@ export class OpenBucket implements Meter {
     this.#context = context
     this.interval = share < 1 ? Math.ceil(this.#fullInterval / share) : this.#fullInterval
     const [tat = 0, fence = 0, seen = 0] = stored?.split(':').map(Number) ?? []
-    const isOfSlowerRule = tat > now + 2 * rule.burst * this.interval
+    const isOfSlowerRule = tat > now + 2 * (context.hasCosts ? rule.count : rule.burst) * this.interval
     this.tat = isOfSlowerRule ? now + (rule.burst - 1) * this.interval : tat
     this.fence = fence
     const isShort = rule.window <= SHORT_WINDOW
@@ -99,7 +102,8 @@ export class OpenBucket implements Meter {
   }
 
   instant(permits: number): number {
-    return Math.max(this.closedUntil, Math.ceil(this.tat - (this.rule.burst - permits) * this.interval))
+    const needed = Math.min(permits, this.rule.count)
+    return Math.max(this.closedUntil, Math.ceil(this.tat - (this.rule.burst - needed) * this.interval))
   }
 
   charge(permits: number, fence: number): undefined {
@@ -109,6 +113,10 @@ export class OpenBucket implements Meter {
 
   chargeAgain(permits: number, fence: number): void {
     this.charge(permits, fence)
+  }
+
+  furtherInstant(permits: number): number {
+    return this.instant(permits)
   }
 
   /** Only the last grant can be undone. */

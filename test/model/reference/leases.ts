@@ -3,7 +3,6 @@ import type { AdmitReply } from '../../../src/store/scripts/admit-job.ts'
 import { chargeAgain, freshMs, limitsOver, narrowestJitter, noticeServer, openLimits } from './limits.ts'
 import { isHeld, type OpenLimit, reasonOf } from './open-limit.ts'
 import type { Lease, QueueState } from './queue-state.ts'
-import { OpenQuota } from './quota.ts'
 
 export function renewLeases(
   queue: QueueState,
@@ -27,23 +26,16 @@ export function admitJob(queue: QueueState, fence: string, jobKey: string, stand
   noticeServer(queue)
   openLimits(queue)
   const tenant = queue.tenant(job.tenant)
-  const closed = limitsOver(queue, tenant, standing).filter(
-    (limit) => !isHeld(limit) && limit.meter.available() === 0 && knows(limit),
-  )
+  const opens = ({ meter, rule }: OpenLimit): number => meter.furtherInstant(job.cost, job.members.get(rule.name))
+  const closed = limitsOver(queue, tenant, standing).filter((limit) => !isHeld(limit) && opens(limit) > now)
   if (closed.length > 0) {
-    const opens = ({ meter }: OpenLimit): number => Math.max(now + 1, meter.instant(1))
     const latest = Math.max(...closed.map(opens))
     const last = closed.find((limit) => opens(limit) === latest)
     if (last) queue.count(`denied:${last.countedAs}/${reasonOf(last, now)}`)
     return { word: 'wait', waitMs: (latest - now) / 1000 }
   }
-  chargeAgain(queue, tenant, standing, queue.nextFence())
+  chargeAgain(queue, tenant, standing, job, queue.nextFence())
   return { word: 'admitted', freshMs: freshMs(narrowestJitter(queue, tenant, standing)) }
-}
-
-/** Where nothing is known, a job that runs is the one that asks. */
-function knows({ meter }: OpenLimit): boolean {
-  return !(meter instanceof OpenQuota) || meter.knows
 }
 
 /** As the set of leases has them. */

@@ -29,9 +29,15 @@ export function openLimits(queue: QueueState): void {
 
 export function limitsAt(queue: QueueState, scope: Exclude<LimitScope, 'tenant'>): OpenLimit[] {
   return queue.limits[scope].map((rule) => {
-    const field = `${scope}/${rule.name}`
-    return openLimit(queue, scope, rule, { id: field, store: queue.meters, field, pushedField: `${field}/pushed` })
+    const id = `${scope}/${rule.name}`
+    const field = fieldOf(id, rule)
+    return openLimit(queue, scope, rule, { id, store: queue.meters, field, pushedField: `${id}/pushed` })
   })
+}
+
+/** What one kind counts says nothing to another. */
+function fieldOf(name: string, { kind }: LimitRule): string {
+  return kind === 'bucket' ? name : `${name}/${kind}`
 }
 
 export function limitsOf(queue: QueueState, tenant: Tenant): OpenLimit[] {
@@ -58,7 +64,7 @@ function sharesOf(queue: QueueState, tenant: Tenant): OpenLimit[] {
     const id = `share:${tenant.name}/${whole.rule.name}`
     const found = queue.script.opened.get(id)
     if (found) return [found]
-    const field = `share:${whole.rule.name}`
+    const field = fieldOf(`share:${whole.rule.name}`, whole.rule)
     const meter = openShare(queue, whole, tenant.meters.get(field))
     if (!meter) return []
     const opened: OpenLimit = {
@@ -83,10 +89,11 @@ function openShare(
   whole: OpenLimit,
   stored: string | undefined,
 ): OpenBucket | OpenWindow | undefined {
-  const { restarts, now, script } = queue
-  if (whole.meter instanceof OpenBucket) return bucketShare(whole.meter, stored, script.active, { restarts, now })
+  const { restarts, now, script, hasCosts } = queue
+  const context = { restarts, now, hasCosts }
+  if (whole.meter instanceof OpenBucket) return bucketShare(whole.meter, stored, script.active, context)
   if (!(whole.meter instanceof OpenWindow)) return undefined
-  return new WindowShare(whole as OpenLimit & { meter: OpenWindow }, stored, script.active, { restarts, now })
+  return new WindowShare(whole as OpenLimit & { meter: OpenWindow }, stored, script.active, context)
 }
 
 /** All that a job stands under, in the order in which a claim asks them. */
@@ -131,7 +138,7 @@ function openLimit(queue: QueueState, scope: LimitScope, rule: LimitRule, place:
 }
 
 function openMeter(queue: QueueState, scope: LimitScope, rule: LimitRule, place: Place, share: number): Meter {
-  const { restarts, now } = queue
+  const { restarts, now, hasCosts } = queue
   const stored = place.store.get(place.field)
   if (rule.kind === 'concurrency') {
     const isCounted = (job: Job): boolean =>
@@ -140,9 +147,14 @@ function openMeter(queue: QueueState, scope: LimitScope, rule: LimitRule, place:
       (scope === 'queue' || scope === 'tenant' || job.standing === scope)
     return new OpenSlots(rule, now, () => queue.jobs.filter(isCounted).length)
   }
-  if (rule.kind === 'quota') return new OpenQuota(rule, stored, { jitter: 0, restarts, now, share })
+  if (rule.kind === 'quota') {
+    const isAnyRunning = queue.script.ran.some(
+      (job) => scope === 'queue' || job.standing === scope || job.tenant === place.tenant,
+    )
+    return new OpenQuota(rule, stored, { jitter: 0, restarts, now, share, hasCosts }, isAnyRunning)
+  }
   const { jitter } = jitterOf(queue, scope, rule)
-  const context = { jitter, restarts, now, share }
+  const context = { jitter, restarts, now, share, hasCosts }
   return rule.kind === 'window' ? new OpenWindow(rule, stored, context) : new OpenBucket(rule, stored, context)
 }
 
@@ -186,14 +198,15 @@ export function charge(
 }
 
 /** A further call of a job that runs: it has its slots. */
-export function chargeAgain(queue: QueueState, tenant: Tenant, standing: Level, fence: number): void {
+export function chargeAgain(queue: QueueState, tenant: Tenant, standing: Level, job: Job, fence: number): void {
   for (const limit of limitsOver(queue, tenant, standing)) {
     if (isHeld(limit)) continue
-    if (!limit.isShare) queue.count(`granted:${limit.countedAs}`)
-    limit.meter.chargeAgain(1, fence)
-    if (limit.rule.kind !== 'quota' || (limit.meter as OpenQuota).knows) limit.save()
+    if (!limit.isShare) queue.count(`granted:${limit.countedAs}`, job.cost)
+    const before = limit.meter.text()
+    limit.meter.chargeAgain(job.cost, fence, job.members.get(limit.rule.name))
+    if (limit.meter.text() !== before) limit.save()
     noteJitter(queue, limit, (state) => {
-      state.granted += 1
+      state.granted += job.cost
     })
   }
 }

@@ -12,7 +12,9 @@ export interface Meter {
   /** Answers the member of a pool that granted it. */
   charge(permits: number, fence: number): string | undefined
   /** A further call of a job that runs. */
-  chargeAgain(permits: number, fence: number): void
+  chargeAgain(permits: number, fence: number, member: string | undefined): void
+  /** When a further call of a job that runs can be granted. */
+  furtherInstant(permits: number, member: string | undefined): number
   refund(permits: number, fence: number, member: string | undefined): void
   /** How many are worth waiting for. */
   batch(): number
@@ -25,6 +27,8 @@ export interface Meter {
 export interface MeterContext {
   readonly jitter: number
   readonly restarts: Restarts
+  /** Some job of the queue has cost more than one permit. */
+  readonly hasCosts: boolean
   readonly now: number
   /** What an upstream that pushed back has left of the rate. */
   readonly share: number

@@ -20,6 +20,8 @@ interface Script {
   readonly openedJitters: Map<string, JitterState>
   /** Tenants in line or parked when it began. */
   active: number
+  /** Jobs that ran when it began. */
+  readonly ran: readonly { readonly tenant: string; readonly standing: Level }[]
   marksAdded: number
   lettersAdded: number
   /** Actions it came upon, those it changed and those it ended. */
@@ -30,8 +32,10 @@ interface Script {
   readonly broughtBack: Set<Job>
 }
 
-function newScript(): Script {
+function newScript(jobs: readonly Job[]): Script {
+  const running = jobs.filter(({ state }) => state === 'running')
   return {
+    ran: running.map(({ tenant, standing }) => ({ tenant, standing })),
     opened: new Map(),
     openedJitters: new Map(),
     active: 1,
@@ -85,7 +89,7 @@ export class QueueState {
   values: SettingValues
   limits: Record<LimitScope, LimitRule[]>
   /** What the script under way has opened and added. */
-  script = newScript()
+  script = newScript([])
 
   constructor(declared: DeclaredSettings, now: number) {
     this.declared = declared
@@ -144,7 +148,7 @@ export class QueueState {
   /** Limits are opened at the first question a script asks of them. */
   begin(now: number): void {
     this.now = now
-    this.script = newScript()
+    this.script = newScript(this.jobs)
   }
 
   /** An empty named lane is forgotten, and its numbers are never given again. An action keeps its own. */

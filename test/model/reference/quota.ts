@@ -22,7 +22,7 @@ export class OpenQuota implements Meter {
   readonly #members: readonly Member[]
 
   /** @param stored - `restarts|name,remaining,reset,since,limit,flying|…` */
-  constructor(rule: QuotaRule, stored: string | undefined, context: MeterContext) {
+  constructor(rule: QuotaRule, stored: string | undefined, context: MeterContext, isAnyRunning: boolean) {
     this.#rule = rule
     this.#context = context
     const [restarts = '', ...texts] = stored?.split('|') ?? []
@@ -30,7 +30,7 @@ export class OpenQuota implements Meter {
       const [name = '', ...numbers] = text.split(',')
       const [remaining = 0, reset = 0, since = 0, limit = 0, flying = 0] = numbers.map(Number)
       const isKnown = Number(restarts) === context.restarts.count && reset > context.now && remaining >= 0
-      return { name, left: isKnown ? { remaining, reset, since } : undefined, limit, flying }
+      return { name, left: isKnown ? { remaining, reset, since } : undefined, limit, flying: isAnyRunning ? flying : 0 }
     })
     this.#members = (rule.members ?? ['']).map(
       (name) => known.find((member) => member.name === name) ?? { name, left: undefined, limit: 0, flying: 0 },
@@ -43,19 +43,13 @@ export class OpenQuota implements Meter {
     return Math.max(0, left.remaining - kept)
   }
 
-  get knows(): boolean {
-    return this.#members.some(({ left }) => left)
-  }
-
   get most(): number {
     return this.#members.reduce((sum, { limit }) => sum + limit, 0)
   }
 
   /** By one member. */
   largest(): number {
-    const of = (member: Member): number =>
-      member.left || member.flying > 0 ? this.#availableOf(member) : Number.POSITIVE_INFINITY
-    return Math.max(...this.#members.map(of))
+    return Math.max(...this.#members.map((member) => this.#availableOf(member)))
   }
 
   available(): number {
@@ -64,27 +58,39 @@ export class OpenQuota implements Meter {
   }
 
   instant(permits: number): number {
-    const of = (member: Member): number => {
-      if (this.#availableOf(member) >= permits) return 0
-      if (!member.left) return member.flying === 0 ? 0 : NEVER
-      return Math.max(member.left.reset, this.#context.now + SECOND)
-    }
-    return Math.max(this.closedUntil, Math.min(...this.#members.map(of)))
+    return Math.max(this.closedUntil, Math.min(...this.#members.map((member) => this.#instantOf(member, permits))))
   }
 
-  #richest(): Member {
-    return this.#members.reduce((best, member) => (this.#availableOf(member) > this.#availableOf(best) ? member : best))
+  #instantOf(member: Member, permits: number): number {
+    if (this.#availableOf(member) >= permits) return 0
+    if (!member.left) return member.flying === 0 ? 0 : NEVER
+    return Math.max(member.left.reset, this.#context.now + SECOND)
+  }
+
+  furtherInstant(permits: number, name: string | undefined): number {
+    const member = this.#payer(permits, name)
+    return Math.max(this.closedUntil, member.left ? this.#instantOf(member, permits) : 0)
+  }
+
+  #payer(permits: number, name: string | undefined): Member {
+    return this.#find(name) ?? this.#richest(permits)
+  }
+
+  #richest(permits: number): Member {
+    const able = this.#members.filter((member) => this.#instantOf(member, permits) === 0)
+    const [first] = [...able].sort((a, b) => this.#availableOf(b) - this.#availableOf(a))
+    return first ?? (this.#members[0] as Member)
   }
 
   charge(permits: number): string {
-    const member = this.#richest()
+    const member = this.#richest(permits)
     if (member.left) member.left.remaining -= permits
     member.flying += permits
     return member.name
   }
 
-  chargeAgain(permits: number): void {
-    const { left } = this.#richest()
+  chargeAgain(permits: number, _fence: number, name: string | undefined): void {
+    const { left } = this.#payer(permits, name)
     if (left) left.remaining -= permits
   }
 

@@ -38,6 +38,7 @@ export class WindowShare extends OpenWindow {
   readonly #now: number
   readonly #part: number
   readonly #leftOver: number
+  readonly #active: number
 
   constructor(
     whole: OpenLimit & { meter: OpenWindow },
@@ -51,6 +52,7 @@ export class WindowShare extends OpenWindow {
     this.#whole = whole
     this.#now = context.now
     this.#part = part
+    this.#active = active
     this.#leftOver = Math.max(0, rule.count - active * part)
   }
 
@@ -65,7 +67,7 @@ export class WindowShare extends OpenWindow {
 
   override instant(permits: number): number {
     if (this.used === 0 || this.available() >= permits) return 0
-    return Math.min(this.stop, this.#now + SECOND)
+    return Math.min(this.stop, this.#now + Math.max(SECOND, this.#active * 1_000))
   }
 
   override charge(permits: number): undefined {

@@ -28,6 +28,10 @@ export class OpenSlots implements Meter {
 
   chargeAgain(): void {}
 
+  furtherInstant(): number {
+    return 0
+  }
+
   refund(): void {}
 
   batch(): number {

@@ -4,7 +4,7 @@ import type { Meter, MeterContext } from './meter.ts'
 /** A window of the calendar in the reference model. */
 
 const SECOND = 1_000_000
-const DAY = 86_400 * SECOND
+const HOUR = 3_600 * SECOND
 
 export class OpenWindow implements Meter {
   readonly jitter: number
@@ -48,7 +48,8 @@ export class OpenWindow implements Meter {
   }
 
   instant(permits: number): number {
-    const hasRoom = this.#context.now < this.stop - this.jitter && this.#rule.count - this.used >= permits
+    const needed = Math.min(permits, this.#rule.count)
+    const hasRoom = this.#context.now < this.stop - this.jitter && this.#rule.count - this.used >= needed
     return Math.max(this.closedUntil, hasRoom ? 0 : this.stop)
   }
 
@@ -61,8 +62,14 @@ export class OpenWindow implements Meter {
     this.charge(permits)
   }
 
+  furtherInstant(permits: number): number {
+    return this.instant(permits)
+  }
+
   refund(permits: number, fence: number): void {
-    if (fence >= this.#start) this.used = Math.max(0, this.used - permits)
+    if (fence < this.#start || this.used === 0) return
+    this.used = Math.max(0, this.used - permits)
+    this.#last = Math.max(this.#last, this.#start)
   }
 
   batch(): number {
@@ -79,17 +86,37 @@ export class OpenWindow implements Meter {
   }
 }
 
+/** Every window around now has its begin worked out; the last that has come is the one of now. */
 function boundsAt({ window, offset, zones }: WindowRule, now: number): { start: number; stop: number } {
-  const ahead = (at: number): number => {
-    let found = 0
-    for (let i = 0; zones && i < zones.length; i += 2) {
-      if ((zones[i] as number) * SECOND <= at) found = (zones[i + 1] as number) * SECOND
-    }
-    return found
+  if (!zones || window <= HOUR) {
+    const wall = now + (zones ? aheadAt(zones, now) : 0)
+    const into = (((wall - offset) % window) + window) % window
+    return { start: now - into, stop: now - into + window }
   }
-  const wall = now + ahead(now)
-  const into = (((wall - offset) % window) + window) % window
-  if (!zones || window < DAY) return { start: now - into, stop: now - into + window }
-  const instantOf = (shown: number): number => shown - ahead(shown - ahead(shown))
-  return { start: instantOf(wall - into), stop: instantOf(wall - into + window) }
+  const starts = startsAround(zones, window, offset, now)
+  const start = Math.max(...starts.filter((at) => at <= now))
+  return { start, stop: Math.min(...starts.filter((at) => at > now)) }
+}
+
+/** The instants at which the clock on the wall first shows the begin of a window, or jumps over it. */
+function startsAround(zones: readonly number[], window: number, offset: number, now: number): number[] {
+  const changes = zones.flatMap((at, place) => (place % 2 === 0 && place > 0 ? [at * SECOND] : []))
+  const nearest = Math.floor((now + aheadAt(zones, now) - offset) / window)
+  return [-2, -1, 0, 1, 2].map((step) => {
+    const wall = (nearest + step) * window + offset
+    // One stretch after the other in which the zone does not change.
+    for (const [place, from] of [Number.NEGATIVE_INFINITY, ...changes].entries()) {
+      const at = wall - (zones[2 * place + 1] as number) * SECOND
+      if (at < (changes[place] ?? Number.POSITIVE_INFINITY)) return Math.max(at, from)
+    }
+    throw new Error('the last stretch has no end')
+  })
+}
+
+function aheadAt(zones: readonly number[], at: number): number {
+  let found = 0
+  for (let i = 0; i < zones.length; i += 2) {
+    if ((zones[i] as number) * SECOND <= at) found = (zones[i + 1] as number) * SECOND
+  }
+  return found
 }
