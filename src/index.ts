@@ -10,12 +10,22 @@ export type { ActionPage } from './engine/actions/actions.ts'
 export type { Aggregate, AggregateContext, AggregateOptions } from './engine/actions/aggregate.ts'
 export type { ClaimedJob } from './engine/claimed-job.ts'
 export type { CongestionLevel } from './engine/congestion.ts'
+export type {
+  Backlog,
+  CongestionControl,
+  CongestionSnapshot,
+  CongestionSummary,
+  QueueSnapshot,
+  TenantCongestion,
+  TenantSnapshot,
+} from './engine/congestion-control.ts'
+export type { CongestionSettings } from './engine/congestion-options.ts'
 export type { DeadLetter, DeadLetters } from './engine/dead-letters.ts'
 export type { DelayedJobFilter, RunDelayedOptions, RunDelayedSummary } from './engine/delayed-jobs.ts'
 export type { DrainOptions } from './engine/drain.ts'
 export type { QueueEvent } from './engine/events.ts'
 export { describeExplanation, type Explanation, type Gate, type WaitReason } from './engine/explain/explanation.ts'
-export type { FairnessSettings, QueueView } from './engine/fairness.ts'
+export type { ChangeableSettings, FairnessSettings, QueueView } from './engine/fairness.ts'
 export type { Job } from './engine/job.ts'
 export type { Handler, JobContext } from './engine/job-run.ts'
 export type { JobView } from './engine/job-view.ts'

@@ -1,15 +1,28 @@
 /** What a backlog means in time: how far a tenant is behind at the speed it is being served with. */
 export type CongestionLevel = 'NONE' | 'LOW' | 'MODERATE' | 'HIGH' | 'CRITICAL'
 
+/** The lightest first. */
+export const congestionLevels = ['NONE', 'LOW', 'MODERATE', 'HIGH', 'CRITICAL'] as const
+
 const BASE_BACKOFF_MS = 1_000
 const MAX_BACKOFF_MS = 120_000
 
-/** @param perSecond - Jobs that start in a second; less than one counts as one. */
+/** By the default backoffs. @param perSecond - Jobs that start in a second; 0 counts as 1. */
 export function congestionLevel(waiting: number, perSecond: number): CongestionLevel {
-  const seconds = Math.floor(waiting / Math.max(1, perSecond))
-  const times = Math.min(MAX_BACKOFF_MS, BASE_BACKOFF_MS + seconds * 1_000) / BASE_BACKOFF_MS
+  const seconds = Math.floor(waiting / (perSecond > 0 ? perSecond : 1))
+  return levelOfBackoff(Math.min(MAX_BACKOFF_MS, BASE_BACKOFF_MS + seconds * 1_000), BASE_BACKOFF_MS)
+}
+
+/** By how many times the shortest backoff it is. */
+export function levelOfBackoff(backoffMs: number, baseBackoffMs: number): CongestionLevel {
+  const times = backoffMs / baseBackoffMs
   if (times <= 1) return 'NONE'
   if (times < 3) return 'LOW'
   if (times < 10) return 'MODERATE'
   return times < 30 ? 'HIGH' : 'CRITICAL'
+}
+
+/** Whole seconds until a backlog has started, in ms. */
+export function etaMsOf(waiting: number, perSecond: number): number {
+  return Math.ceil(waiting / (perSecond > 0 ? perSecond : 1)) * 1_000
 }

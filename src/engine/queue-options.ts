@@ -1,6 +1,7 @@
-import { checkOptions, integer, number, oneOf, type Rule, type Settings, text } from '../assert.ts'
+import { checkOptions, group, integer, number, oneOf, type Rule, type Settings, text } from '../assert.ts'
 import { attachLimits, type LimitsOption } from '../limits/attachment.ts'
-import type { DeclaredSettings, LimitRules } from '../store/settings.ts'
+import type { DeclaredSettings, LimitRules, SettingValues } from '../store/settings.ts'
+import { backoffRules, checkBackoffs, congestionValues } from './congestion-options.ts'
 
 /** Options of a queue. What is marked *shared* is stored with the queue and holds for every process that serves it. */
 export interface QueueOptions {
@@ -130,6 +131,35 @@ export interface QueueOptions {
    * @default 10_000
    */
   maxEvents?: number
+  /** What a tenant's backlog means in time, and how long a job waits that an upstream pushed back. Shared. */
+  congestion?: {
+    /**
+     * A job that was pushed back without a word of when to come again waits by its tenant's backlog; otherwise for
+     * `baseBackoffMs`.
+     * @default true
+     */
+    enabled?: boolean
+    /**
+     * How long such a job waits at least, and what congestion levels are measured against.
+     * @default 1_000
+     */
+    baseBackoffMs?: number
+    /**
+     * How long it waits at most.
+     * @default 120_000
+     */
+    maxBackoffMs?: number
+    /**
+     * How often congestion is recorded while jobs wait.
+     * @default 10_000
+     */
+    snapshotMs?: number
+    /**
+     * For how long what was recorded is kept.
+     * @default 3_600_000
+     */
+    retentionMs?: number
+  }
 }
 
 const limitsRule: Rule<LimitRules> = (value, path, report) => attachLimits(value, path, report)
@@ -162,13 +192,16 @@ export const queueRules = {
   maxResultBytes: integer({ min: 0, max: 16 * 1024 * 1024, default: 65_536 }),
   keepEventsMs: integer({ min: 1_000, max: 366 * day, default: day }),
   maxEvents: integer({ min: 100, max: 1_000_000, default: 10_000 }),
+  congestion: group(backoffRules),
 }
 
 export type QueueSettings = Settings<typeof queueRules>
 
 export function checkQueueOptions(name: string, options: QueueOptions | undefined): QueueSettings {
-  return checkOptions(`queue "${name}"`, options, queueRules)
+  return checkOptions(`queue "${name}"`, options, queueRules, checkBackoffs)
 }
+
+type CongestionValue = 'congestion' | 'base_backoff' | 'max_backoff' | 'snapshot' | 'keep_history'
 
 /** The part that all processes share, as the scripts read it. */
 export function declaredSettings(settings: QueueSettings): DeclaredSettings {
@@ -189,6 +222,7 @@ export function declaredSettings(settings: QueueSettings): DeclaredSettings {
       keep_results: settings.keepResultsMs * 1000,
       keep_events: settings.keepEventsMs * 1000,
       max_events: settings.maxEvents,
+      ...(congestionValues(settings.congestion) as Pick<SettingValues, CongestionValue>),
     },
     limits: settings.limits,
   }

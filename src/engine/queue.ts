@@ -24,6 +24,7 @@ import { Aggregates } from './actions/aggregates.ts'
 import { Duties } from './actions/duties.ts'
 import type { TellWebhook } from './actions/duty-work.ts'
 import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
+import { CongestionControl } from './congestion-control.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { type DelayedJobFilter, type RunDelayedOptions, type RunDelayedSummary, runDelayed } from './delayed-jobs.ts'
 import { type DrainOptions, waitUntilDrained } from './drain.ts'
@@ -31,7 +32,7 @@ import { EventFeed } from './event-feed.ts'
 import { followEvents, type QueueEvent } from './events.ts'
 import { whyJobWaits, whyTenantWaits } from './explain/explain.ts'
 import type { Explanation } from './explain/explanation.ts'
-import { checkFairness, type FairnessSettings, fairnessOf, type QueueView } from './fairness.ts'
+import { type ChangeableSettings, checkChange, type QueueView, settingsOf } from './fairness.ts'
 import { Grant } from './grant.ts'
 import { decodeJobs, type Job } from './job.ts'
 import type { Handler, JobContext } from './job-run.ts'
@@ -136,6 +137,8 @@ export class Queue {
   readonly deadLetters: DeadLetters
   /** Repeating jobs. */
   readonly schedules: Schedules
+  /** What backlogs mean in time. */
+  readonly congestion: CongestionControl
   readonly #settings: QueueSettings
   readonly #clock: Clock
   readonly #redis: Redis
@@ -190,6 +193,12 @@ export class Queue {
       ready: () => this.#ready(),
       submit: (job) => this.submit(job, { whenFull: 'error' }),
     })
+    this.congestion = new CongestionControl({
+      redis: parts.redis,
+      keys: this.#keys,
+      requests: this.#requests,
+      ready: () => this.#ready(),
+    })
     this.#actions = new Actions({
       ...parts,
       queue: parts.name,
@@ -219,6 +228,7 @@ export class Queue {
       settings: this.#settings,
       requests: new Requests({ ...shared, client: `${parts.client}-pool`, keys: poolKeys }),
       onDue: this.#onDue,
+      recordCongestion: () => this.congestion.record(),
       figures: this.#figures,
     })
   }
@@ -383,6 +393,7 @@ export class Queue {
       for (const job of jobs) {
         found.push(new ClaimHandle({ ...shared, job, grant: new Grant({ ...shared, job, freshUntil }), leaseMs }))
       }
+      if (reply.isToRecord) await this.congestion.record()
       if (reply.word !== 'again' || found.length >= wanted) return found
     }
   }
@@ -453,7 +464,7 @@ export class Queue {
   async view(): Promise<QueueView> {
     await this.#ready()
     const { values, ...pauses } = await readSettings(this.#requests)
-    return { name: this.name, ...fairnessOf(values), ...pauses }
+    return { name: this.name, ...settingsOf(values), ...pauses }
   }
 
   /**
@@ -491,9 +502,12 @@ export class Queue {
     await pauseQueue(this.#requests, { level, isPaused })
   }
 
-  /** Changes how the queue shares, on every worker at once; it stays changed until `change` says otherwise. */
-  async change(settings: FairnessSettings): Promise<void> {
-    const values = checkFairness(this.name, settings)
+  /**
+   * Changes how the queue shares and how it takes its backlog, on every worker at once; it stays changed until `change`
+   * says otherwise.
+   */
+  async change(settings: ChangeableSettings): Promise<void> {
+    const values = checkChange(this.name, settings)
     await this.#ready()
     await changeSettings(this.#requests, { values })
   }

@@ -15,10 +15,10 @@ it('never waits for more than a minute', () => {
 })
 
 it.each([
-  [undefined, 1_000],
-  [Number.NaN, 1_000],
-  [Number.POSITIVE_INFINITY, 1_000],
-  [-1, 1_000],
+  [undefined, undefined],
+  [Number.NaN, undefined],
+  [Number.POSITIVE_INFINITY, undefined],
+  [-1, undefined],
   [0, 0],
   [250, 250],
   [1e12, 86_400_000],

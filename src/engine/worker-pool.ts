@@ -67,6 +67,9 @@ export class WorkerPool implements Sleeper {
   readonly #log: Log
   readonly #leases: LeaseKeeper
   readonly #onDue: (due: DueWork) => void
+  readonly #recordCongestion: () => Promise<void>
+  /** Under way. */
+  #recording: Promise<void> | undefined
   readonly #figures: QueueFigures
   readonly #processors = new Map<string, Processor>()
   /** Two of them can be of one job: one that lost its lease, and the next. */
@@ -96,10 +99,12 @@ export class WorkerPool implements Sleeper {
     log: Log
     /** Something is due besides jobs. */
     onDue: (due: DueWork) => void
+    recordCongestion: () => Promise<void>
     figures: QueueFigures
   }) {
     this.#queue = options.queue
     this.#onDue = options.onDue
+    this.#recordCongestion = options.recordCongestion
     this.#figures = options.figures
     this.#settings = options.settings
     this.#requests = options.requests
@@ -173,6 +178,7 @@ export class WorkerPool implements Sleeper {
     }
     await this.#lastExchange()
     this.#leases.close()
+    await this.#recording
     this.#state = 'closed'
   }
 
@@ -291,6 +297,7 @@ export class WorkerPool implements Sleeper {
   #onReply(reply: ClaimReply, wanted: number, sentAt: number): void {
     const jobs = decodeJobs(reply.fence, reply.jobs, reply.kept)
     this.#onDue(reply)
+    if (reply.isToRecord) this.#record()
     if (wanted > 0) this.#figures.claims.observe(jobs.length)
     if (jobs.length > 0) {
       this.#leases.hold(reply.fence, jobs.length)
@@ -303,6 +310,22 @@ export class WorkerPool implements Sleeper {
     else if (jobs.length < wanted) this.#sleepUntil(reply)
     else if (this.#hasIdleHands()) void this.#exchange()
     if (this.#finished.length > 0) this.#flushSoon()
+  }
+
+  /** It was due, and this process came first. What goes wrong is a gap in the history. */
+  #record(): void {
+    this.#recording ??= this.#recordCongestion()
+      .catch((error: unknown) =>
+        this.#log({
+          level: 'warn',
+          event: 'congestion.unrecorded',
+          message: `The congestion of queue "${this.#queue}" could not be recorded; its history has a gap.`,
+          error,
+        }),
+      )
+      .finally(() => {
+        this.#recording = undefined
+      })
   }
 
   /**

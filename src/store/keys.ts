@@ -34,6 +34,8 @@ const fixed = {
   dutyTries: 'duties:tries',
   aggregators: 'aggregators',
   schedules: 'schedules',
+  backlog: 'backlog',
+  congestion: 'congestion',
 } as const
 
 /** Keys per client of this process. */
@@ -58,6 +60,7 @@ const insideScripts = [
   'marks:<tenant>:<action>',
   'trash:<number>',
   'schedule:<schedule>',
+  'congestion:<tenant>',
 ] as const
 
 export type QueueKeys = Readonly<Record<keyof typeof fixed | keyof typeof perClient, string>>

@@ -61,6 +61,13 @@ export interface SettingValues {
   readonly keep_results: number
   readonly keep_events: number
   readonly max_events: number
+  /** Whether a job that an upstream pushed back waits by its tenant's backlog. */
+  readonly congestion: boolean
+  readonly base_backoff: number
+  readonly max_backoff: number
+  /** Between two records of congestion, and how long they are kept. */
+  readonly snapshot: number
+  readonly keep_history: number
 }
 
 export interface DeclaredSettings {

@@ -252,7 +252,8 @@ export class ScriptStore {
   }
 
   async #unpackField(name: string, field: string): Promise<unknown[]> {
-    const source = "return cjson.encode({ cmsgpack.unpack(redis.call('HGET', KEYS[1], ARGV[1])) })"
+    const unpack = field === 'pace' ? "struct.unpack('<I4dI4I4dI4dd', value)" : 'cmsgpack.unpack(value)'
+    const source = `local value = redis.call('HGET', KEYS[1], ARGV[1]) return cjson.encode({ ${unpack} })`
     return JSON.parse((await this.client.eval(source, 1, name, field)) as string)
   }
 }
@@ -346,6 +347,7 @@ const packedFields: Record<string, Record<string, readonly string[]>> = {
       ...['running:high', 'running:normal', 'running:low'],
       ...['virtual:high', 'virtual:normal', 'virtual:low', 'weights:high', 'weights:normal', 'weights:low'],
       'canceling',
+      ...['weights:parked', 'slot', 'starts', 'starts_before', 'starts_earlier', 'active_since', 'snapshot_due'],
     ],
     pauses: [
       ...['paused', 'paused:high', 'paused:normal', 'paused:low'],
@@ -354,7 +356,8 @@ const packedFields: Record<string, Record<string, readonly string[]>> = {
   },
   tenant: {
     limits: [],
-    state: ['waiting', 'delayed', 'total', 'front', 'marks'],
+    state: ['waiting', 'delayed', 'total', 'front', 'marks', 'throttled'],
+    pace: ['slot', 'received', 'starts_before', 'starts_earlier', 'active_since', 'backoff', 'uncounted', 'costs'],
     high: levelFields,
     normal: levelFields,
     low: levelFields,
@@ -365,7 +368,7 @@ const packedFields: Record<string, Record<string, readonly string[]>> = {
 /** `{ 'state.waiting': 2, … }`; a 0 says as much as nothing. */
 function named(field: string, names: readonly string[], values: readonly unknown[]): Record<string, string> {
   if (names.length === 0) return { [field]: JSON.stringify(sorted(values[0])) }
-  const entries = values.map((value, at) => [`${field}.${names[at] ?? at}`, value])
+  const entries = names.map((name, at) => [`${field}.${name}`, values[at] ?? 0])
   return Object.fromEntries(entries.filter(([, value]) => value !== 0 && value !== ''))
 }
 

@@ -67,12 +67,18 @@ const error = fc.constantFrom('{"name":"E","message":"x"}', '{"name":"E","messag
 const finish: fc.Arbitrary<Finish> = fc.oneof(
   { weight: 5, arbitrary: fc.constant<Finish>({ outcome: 'succeeded' }) },
   { weight: 3, arbitrary: fc.record({ outcome: fc.constant('retry' as const), delayMs, error }) },
-  { weight: 1, arbitrary: fc.record({ outcome: fc.constant('throttled' as const), delayMs }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      outcome: fc.constant('throttled' as const),
+      delayMs: fc.option(delayMs, { nil: undefined }),
+    }),
+  },
   {
     weight: 1,
     arbitrary: fc.record({
       outcome: fc.constant('dead' as const),
-      reason: fc.constantFrom('failed' as const, 'discarded' as const),
+      reason: fc.constantFrom('failed' as const, 'discarded' as const, 'throttled' as const),
       error,
     }),
   },
@@ -163,6 +169,11 @@ export const declared: fc.Arbitrary<DeclaredSettings> = fc.record({
     keep_results: fc.constant(24 * HOUR),
     keep_events: fc.constant(24 * HOUR),
     max_events: fc.constant(10_000),
+    congestion: fc.constantFrom(true, true, false),
+    base_backoff: fc.constantFrom(SECOND, 10 * MS),
+    max_backoff: fc.constantFrom(2 * MINUTE, 3 * SECOND),
+    snapshot: fc.constantFrom(10 * SECOND, SECOND),
+    keep_history: fc.constant(HOUR),
   }),
   limits: fc.record({
     queue: fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: rules('queue', 'upstream') }),
@@ -179,6 +190,7 @@ const settings: fc.Arbitrary<Action> = fc
     fc.record({ alpha: fc.constantFrom(0, 1_000, -1_000) }).map((values) => ({ values })),
     fc.record({ strict: fc.constantFrom(0, 1) }).map((values) => ({ values })),
     fc.record({ max_wait: fc.constantFrom(0, SECOND, MINUTE) }).map((values) => ({ values })),
+    fc.record({ congestion: fc.boolean(), snapshot: fc.constantFrom(SECOND, MINUTE) }).map((values) => ({ values })),
     limitChange('queue').map((change) => ({ limits: { queue: { queue: change } } })),
     limitChange('burst').map((change) => ({ limits: { queue: { burst: change } } })),
     fc.tuple(level, limitChange('own')).map(([at, change]) => ({ limits: { [at]: { own: change } } })),

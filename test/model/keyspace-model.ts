@@ -4,6 +4,7 @@ import type { KeyContent, Keyspace } from '../../src/testing/keyspace.ts'
 import { inAnyOrder, predictActions } from './keyspace-of-actions.ts'
 import { named, packed } from './packed.ts'
 import { NEVER } from './reference/bucket.ts'
+import { parkedWeights } from './reference/congestion.ts'
 import type { QueueModel } from './reference/queue-model.ts'
 import { claimedTextOf, isDefaultLane, type Job, type Tenant, textOf } from './reference/tenant.ts'
 
@@ -11,7 +12,7 @@ import { claimedTextOf, isDefaultLane, type Job, type Tenant, textOf } from './r
 const NOT_PREDICTED = /^(settings|idle|alarm|ids|ids:.*|client:.*|wake:.*)$/
 
 /** Fields of the queue's and the tenants' hashes that are packed. */
-const PACKED = /^(state|pauses|high|normal|low)$/
+const PACKED = /^(state|pauses|pace|high|normal|low)$/
 
 /** A tenant that has had nothing on a level so far. */
 const NOTHING = { lane: '' }
@@ -101,6 +102,10 @@ export function predictKeyspace(model: QueueModel): Keyspace {
       .map((job) => [job.key, NEVER] as const),
   ])
 
+  zset(
+    'backlog',
+    model.tenants.filter(({ ranked }) => ranked > 0).map(({ name, ranked }) => [name, ranked]),
+  )
   hash(
     'running',
     model.tenants
@@ -148,6 +153,10 @@ function predictQueue(model: QueueModel): [string, string][] {
   const { clock, fence, turns, restarts } = model
   const canceling = model.jobs.filter(({ isCanceling }) => isCanceling).length
   const numbers: Record<string, number> = { clock, fence, turns, waiting, delayed, running, canceling }
+  const { slot, received, before, earlier, since } = model.pace
+  Object.assign(numbers, { slot, starts: model.started - received, starts_before: before, starts_earlier: earlier })
+  Object.assign(numbers, { active_since: since, snapshot_due: model.snapshotDue })
+  numbers['weights:parked'] = parkedWeights(model)
   numbers.restarts = restarts.count
   numbers.restarted_at = restarts.lastAt
   numbers.paused = model.paused.queue
@@ -175,9 +184,12 @@ function predictTenant(model: QueueModel, tenant: Tenant): [string, string][] {
   const inFront = lanes.flatMap(({ front }) => front)
   const marked = lanes.flatMap(({ front, list }) => [...front, ...list]).filter(({ state }) => state === 'canceled')
   const state = [model.jobsOf(name, 'waiting').length, model.jobsOf(name, 'delayed').length, tenant.total]
-  state.push(inFront.length, marked.length)
+  state.push(inFront.length, marked.length, tenant.throttles.count * 2 ** 33 + tenant.throttles.second)
+  const { slot, received, before, earlier, since } = tenant.pace
+  const pace = [slot, received, before, earlier, since, tenant.backoff, tenant.uncounted, tenant.costs]
   const fields: [string, string | number | undefined][] = [
     ['state', state.join(' ')],
+    ['pace', pace.some((each) => each !== 0) ? pace.join(' ') : undefined],
     ['weight', tenant.weight === 1 ? undefined : tenant.weight],
     ['base', tenant.base || undefined],
     ['override', tenant.override],
@@ -197,11 +209,16 @@ function predictTenant(model: QueueModel, tenant: Tenant): [string, string][] {
   return fields.flatMap(([field, value]) => (value === undefined ? [] : [[field, String(value)]]))
 }
 
-/** MessagePack as texts. */
+/** MessagePack, and what is packed by a format (see pace.lua), as texts. */
 const UNPACK = `
   local unpacked = {}
   for i = 1, #ARGV do
-    local values = { cmsgpack.unpack(redis.call("HGET", KEYS[i], ARGV[i])) }
+    local value = redis.call("HGET", KEYS[i], ARGV[i])
+    local values = ARGV[i] == "pace" and { struct.unpack("<I4dI4I4dI4dd", value) } or { cmsgpack.unpack(value) }
+    if ARGV[i] == "pace" then
+      -- What comes last is where the reading ended.
+      values[#values] = nil
+    end
     for j = 1, #values do
       values[j] = type(values[j]) == "number" and string.format("%.17g", values[j]) or tostring(values[j])
     end
@@ -239,9 +256,10 @@ export async function readable(redis: Redis, found: Keyspace, prefix: string): P
     const part = key.slice(prefix.length)
     if (part === 'queue') hash[field] = named(field as 'state' | 'pauses', values)
     else if (part.startsWith('action:')) hash[field] = named('action', values)
-    else if (field === 'state') hash[field] = values.join(' ')
+    else if (field === 'state' || field === 'pace') hash[field] = values.join(' ')
     else hash[field] = named('level', values)
-    if (hash[field] === packed('level', NOTHING)) delete hash[field]
+    if (hash[field] === packed('level', NOTHING) || (field === 'pace' && /^[0 ]+$/.test(hash[field])))
+      delete hash[field]
   })
   const { queue } = keys
   // What a queue starts with is not written until it changes.

@@ -246,6 +246,10 @@ function actions.close(q)
       if OVER[action.state] then
         redis.call("EXISTS", marks_key(q, action))
       end
+      if action.has_ended then
+        local congestion = require "congestion"
+        congestion.end_action(q, action)
+      end
       if action.has_ended and action.rules.has_webhook then
         local duties = require "duties"
         duties.add(q, duties.name("webhook", action), q.now)

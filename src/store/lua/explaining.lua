@@ -96,7 +96,7 @@ function explaining.tenant(q, tenant)
   local standing = stands(q, tenant)
   local facts = {
     waiting = tenant.waiting, delayed = tenant.delayed, running = tenants.running(q, tenant), weight = tenant.weight,
-    base = tenant.base, override = tenant.fields.override, paused = ms(tenant.fields.paused), stands = standing,
+    base = tenant.base or 0, override = tenant.fields.override, paused = ms(tenant.fields.paused), stands = standing,
     parked = parking(q, tenant, standing),
   }
   if tenant.waiting > 0 and #standing == 0 then

@@ -42,7 +42,7 @@ function moves.give_back(q, tenant, level, lane, sequence, job, text)
   moves.open(q)
   q.given_back[#q.given_back + 1] =
     { tenant = tenant, level = level, lane = lane, sequence = tonumber(sequence), job = job, text = text }
-  tenant.waiting = tenant.waiting + 1
+  tenant.waiting, tenant.has_grown = tenant.waiting + 1, true
   q.waiting = q.waiting + 1
 end
 

@@ -2,6 +2,7 @@
 local queue = require "queue"
 local tenants = require "tenants"
 local places = require "places"
+local pace = require "pace"
 local standing = require "standing"
 local record = require "record"
 local moves = require "moves"
@@ -34,6 +35,12 @@ local function come_again(q, tenant, job, outcome, delay, detail, text)
     moves.tell(q, "job.failed", job, faults.short(detail))
   elseif outcome == "throttled" then
     throttles, reason = throttles + 1, "upstream"
+    if delay < 0 then
+      local congestion = require "congestion"
+      delay = congestion.backoff_of(q, tenant)
+    end
+    tenants.throttle(q, tenant)
+    pace.open(tenant).backoff = math.floor(delay / 1000)
   else
     unknown_since = unknown_since > 0 and unknown_since or math.floor(q.now / 1000)
     reason = "unknown-type"
@@ -57,8 +64,9 @@ local function account(q, action, sequence, told)
   end
 end
 
--- `delay` in µs, `detail` (an error; for a dead letter its reason and a comma before it) and `told` (for an action:
--- measures, line break, result) are the worker's. `held` is what the claim holds under the job.
+-- `delay` in µs (-1 where the upstream did not say how long), `detail` (an error; for a dead letter its reason and a
+-- comma before it) and `told` (for an action: measures, line break, result) are the worker's. `held` is what the claim
+-- holds under the job.
 function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, held, told)
   local level, lane, sequence, name = places.parse(job)
   local tenant = tenants.load(q, name)
@@ -89,6 +97,9 @@ function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, held, t
   elseif outcome == "dead" then
     why, error = string.match(detail, "^([^,]*),(.*)$")
     bury(q, job, why, error, text)
+    if why == "throttled" then
+      tenants.throttle(q, tenant)
+    end
     moves.ended(q, tenant, level, lane, job)
     became = "failed"
   elseif outcome == "returned" or outcome == "released" then
@@ -98,6 +109,7 @@ function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, held, t
     come_again(q, tenant, job, outcome, delay, detail, text)
     became = "delayed"
   end
+  pace.discount(tenant, became)
   if action then
     actions.come_back(q, action, job, became, why, error)
     if became == "failed" then

@@ -13,11 +13,17 @@ local NUMBERS = {
   "virtual:high", "virtual:normal", "virtual:low", "weights:high", "weights:normal", "weights:low",
   -- Jobs that run although they are cancelled: while there is none, nobody looks for their marks.
   "canceling",
+  -- Weights of tenants that are parked; how fast jobs start (see pace.lua); when congestion is recorded next.
+  "weights:parked", "slot", "starts", "starts_before", "starts_earlier", "active_since", "snapshot_due",
 }
 -- Rarely set, so packed apart.
 local PAUSES = {
   "paused", "paused:high", "paused:normal", "paused:low", "resumed", "resumed:high", "resumed:normal", "resumed:low",
 }
+
+-- µs: starts of jobs are counted by slots of time (see pace.lua).
+local SLOT = 5000000
+queue.SLOT = SLOT
 
 local function unpack_into(q, names, packed)
   local values = { cmsgpack.unpack(packed) }
@@ -40,6 +46,7 @@ function queue.open(keys, now)
   if not values[1] then
     return nil
   end
+  local slot = math.floor(now / SLOT)
   -- Every number stands here from the start: a table that grows field by field is made anew again and again.
   local q = {
     keys = keys, now = now, settings = cmsgpack.unpack(values[1]), server = values[2], counts = {},
@@ -53,6 +60,8 @@ function queue.open(keys, now)
     ["running:high"] = 0, ["running:normal"] = 0, ["running:low"] = 0,
     ["virtual:high"] = 0, ["virtual:normal"] = 0, ["virtual:low"] = 0,
     ["weights:high"] = 0, ["weights:normal"] = 0, ["weights:low"] = 0, canceling = 0,
+    ["weights:parked"] = 0, slot = 0, starts = 0, starts_before = 0, starts_earlier = 0, active_since = 0,
+    snapshot_due = 0, slot_now = slot, slot_start = slot * SLOT,
     paused = 0, ["paused:high"] = 0, ["paused:normal"] = 0, ["paused:low"] = 0,
     resumed = 0, ["resumed:high"] = 0, ["resumed:normal"] = 0, ["resumed:low"] = 0,
   }

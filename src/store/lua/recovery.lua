@@ -5,6 +5,7 @@ local lanes = require "lanes"
 local fronts = require "fronts"
 local standing = require "standing"
 local places = require "places"
+local pace = require "pace"
 local record = require "record"
 local moves = require "moves"
 local running = require "running"
@@ -23,6 +24,7 @@ local function stall(q, job, value)
   if not moves.end_canceled(q, tenant, level, lane, job, action and actions.is_over(action)) then
     became = moves.stalled(q, tenant, level, lane, sequence, job, text)
   end
+  pace.discount(tenant, became)
   if action then
     actions.come_back(q, action, job, became, "stalled", "")
   end
@@ -65,7 +67,7 @@ function recovery.fall_due(q, jobs)
       q.dropped[#q.dropped + 1] = job
     else
       local tenant = tenants.load(q, name)
-      tenant.delayed, tenant.waiting = tenant.delayed - 1, tenant.waiting + 1
+      tenant.delayed, tenant.waiting, tenant.has_grown = tenant.delayed - 1, tenant.waiting + 1, true
       q.delayed, q.waiting = q.delayed - 1, q.waiting + 1
       queue.count(q, "promoted", 1)
       fronts.fall_due(q, tenant, lanes.open(q, tenant, level, lane), job, texts[i])

@@ -16,10 +16,28 @@ local function thousandths(weight)
   return weight == 1 and 1000 or math.floor(weight * 1000 + 0.5)
 end
 
+-- It has had nothing to do on any level until now; and the queue, when nobody else may run either.
+local function begin_pace(q, tenant)
+  for _, at in pairs(tenant.at) do
+    if at.score ~= 0 then
+      return
+    end
+  end
+  local pace = require "pace"
+  pace.begin(q, tenant)
+  if q["weights:high"] + q["weights:normal"] + q["weights:low"] + q["weights:parked"] == 0 then
+    pace.begin_queue(q)
+  end
+end
+
 local function enter(q, tenant, level, at)
   at.present, at.changed = true, true
   if at.score == 0 then
+    begin_pace(q, tenant)
     at.score = tenants.new_score(q, tenant)
+  elseif at.since < q.slot_start then
+    local pace = require "pace"
+    pace.roll(q, tenant)
   end
   at.since = q.now
   q[WEIGHTS[level]] = q[WEIGHTS[level]] + thousandths(tenant.weight)
@@ -83,6 +101,8 @@ function standing.park(q, tenant, until_us, limit)
   tenants.set_parked(tenant, limit)
   standing.settle(q, tenant)
   tenant.parked_until = until_us
+  q["weights:parked"] = q["weights:parked"] + thousandths(tenant.weight)
+  tenants.throttle(q, tenant)
   queue.count(q, "parked", 1)
   if until_us - q.now >= WORTH_TELLING and until_us < time.NEVER then
     local events = require "events"
@@ -99,6 +119,7 @@ function standing.unpark(q, tenant)
   tenants.set_parked(tenant, nil)
   tenant.parked_until = false
   queue.count(q, "unparked", 1)
+  q["weights:parked"] = math.max(0, q["weights:parked"] - thousandths(tenant.weight))
   standing.settle(q, tenant)
 end
 
@@ -113,12 +134,16 @@ function standing.reweigh(q, tenant, weight)
       q[WEIGHTS[level]] = math.max(0, weights)
     end
   end
+  if tenant.fields.parked then
+    local weights = q["weights:parked"] + thousandths(weight) - thousandths(tenant.weight)
+    q["weights:parked"] = math.max(0, weights)
+  end
   tenant.weight = weight
 end
 
 -- Another head start or handicap: the places it has in line move by the difference.
 function standing.rebase(tenant, base)
-  local difference = (base - tenant.base) * 1000
+  local difference = (base - (tenant.base or 0)) * 1000
   for i = 1, 3 do
     local level = LEVELS[i]
     local at = rawget(tenant.at, level)

@@ -40,7 +40,7 @@ end
 
 local function append(q, tenant, lane, count)
   add_to_total(q, tenant, count)
-  tenant.waiting, q.waiting = tenant.waiting + count, q.waiting + count
+  tenant.waiting, q.waiting, tenant.has_grown = tenant.waiting + count, q.waiting + count, true
   if lane.action then
     local actions = require "actions"
     actions.accept(lane.action, "waiting", count)

@@ -56,7 +56,7 @@ end
 -- since when it has been able to run (its last turn, or when it entered the line) or out of line, and its score, 0
 -- without work.
 -- What is not set yet is false: present, was_present, changed, score_changed, is_in_line. There is room for six of
--- these, and for four in a tenant: a table that outgrows its 16 places is made anew.
+-- these, and for three in a tenant: a table that outgrows its 16 places is made anew, and a larger one costs each time.
 local function open_level(packed)
   local lanes, sequence, used, received, entitled, virtual, longest, since, score, lane = unpack_numbers(packed)
   return {
@@ -108,6 +108,7 @@ function tenants.load(q, name)
   local key = q.keys.prefix .. "tenant:" .. name
   local flat = redis.call("HGETALL", key)
   local fields, at, state = NO_FIELDS, setmetatable({ high = nil, normal = nil, low = nil }, BY_DEMAND), false
+  local packed_pace = ""
   for i = 1, #flat, 2 do
     local field, value = flat[i], flat[i + 1]
     if field == "normal" or field == "high" or field == "low" then
@@ -118,6 +119,8 @@ function tenants.load(q, name)
       at[field] = level
     elseif field == "state" then
       state = value
+    elseif field == "pace" then
+      packed_pace = value
     else
       if fields == NO_FIELDS then
         fields = {}
@@ -125,17 +128,18 @@ function tenants.load(q, name)
       fields[field] = value
     end
   end
-  local waiting, delayed, total, front, marks = 0, 0, 0, 0, 0
+  local waiting, delayed, total, front, marks, throttled = 0, 0, 0, 0, 0, 0
   if state then
-    waiting, delayed, total, front, marks = unpack_numbers(state)
+    waiting, delayed, total, front, marks, throttled = unpack_numbers(state)
   end
   tenant = {
     name = name, key = key, fields = fields, at = at, stored_state = state,
-    waiting = waiting, delayed = delayed, total = total, front = front, marks = marks, weight = 1, base = 0,
+    waiting = waiting, delayed = delayed, total = total, front = front, marks = marks, weight = 1,
+    throttled = throttled or 0, pace = packed_pace,
   }
   if fields ~= NO_FIELDS then
     if fields.weight or fields.base then
-      tenant.weight, tenant.base = tonumber(fields.weight or 1), tonumber(fields.base or 0)
+      tenant.weight, tenant.base = tonumber(fields.weight or 1), tonumber(fields.base)
     end
     if fields.paused or fields.parked or fields.override then
       correct_places(tenant)
@@ -172,7 +176,7 @@ function tenants.new_score(q, tenant)
     progress = alpha * 1000 * math.max(0, tenant.total - remaining) / math.max(1, remaining)
     progress = math.floor(math.max(-most, math.min(most, progress)))
   end
-  return queue.tick(q) + tenant.base * 1000 + progress
+  return queue.tick(q) + (tenant.base or 0) * 1000 + progress
 end
 
 function tenants.set_score(at, score)
@@ -201,10 +205,10 @@ end
 
 -- What is to be written to the sets of a level.
 local function places_of(out, level)
-  local places = out[level]
+  local places = out.levels[level]
   if not places then
     places = { ready = {}, since = {}, gone = {} }
-    out[level] = places
+    out.levels[level] = places
   end
   return places
 end
@@ -244,6 +248,21 @@ local function collect_limits(q, tenant, sets, count)
   return count, keep
 end
 
+-- Tenants by backlog, for whoever asks who is behind most: how many binary digits the number of waiting jobs has.
+-- Written when it grows, with the first turn of a slot of time (see pace.lua), and when nothing is left: a turn as such
+-- writes nothing. So it is right within a factor of two, but for what was started in the last few seconds. Only scripts
+-- that let jobs wait, or take them, have the key.
+local RANKED_FROM = 8
+
+local function rank(tenant, out)
+  if tenant.waiting >= RANKED_FROM then
+    local _, digits = math.frexp(tenant.waiting)
+    note(out.ranked, decimal.of(digits), tenant.name)
+  elseif tenant.waiting == 0 or tenant.is_paced_anew then
+    note(out.unranked, tenant.name)
+  end
+end
+
 -- `sets` is the one list of fields and values that all tenants share.
 local function write(q, tenant, out, sets)
   local count, keep, deletes = 0, q.settings.keep_ids, nil
@@ -264,7 +283,15 @@ local function write(q, tenant, out, sets)
       count = count + 2
     end
   end
-  local state = pack(tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks)
+  if tenant.opened_pace then
+    local pace = require "pace"
+    local packed_pace = pace.stored(tenant.opened_pace)
+    if packed_pace ~= tenant.pace then
+      sets[count + 1], sets[count + 2] = "pace", packed_pace
+      count = count + 2
+    end
+  end
+  local state = pack(tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks, tenant.throttled)
   if state ~= tenant.stored_state then
     sets[count + 1], sets[count + 2] = "state", state
     count = count + 2
@@ -305,12 +332,35 @@ function tenants.account(q, tenant, standing, at, count, cost)
   tenants.runs(q, tenant.name, standing, count)
   local virtual, weights, now = VIRTUAL[standing], q[WEIGHTS[standing]], q.now
   q[virtual] = q[virtual] + floor(cost * 1e9 / (weights > 1 and weights or 1))
-  at.received, at.used = at.received + cost, at.used + cost * 1000
+  if at.since < q.slot_start then
+    local pace = require "pace"
+    pace.roll(q, tenant)
+  end
+  if cost ~= count then
+    local pace = require "pace"
+    pace.discount_cost(tenant, cost - count)
+  end
   local waited = now - at.since
   if waited > at.longest then
     at.longest = waited
   end
+  at.received, at.used = at.received + cost, at.used + cost * 1000
   at.since, at.changed = now, true
+end
+
+-- A denial parks the tenant, or a job of it was pushed back by the upstream. How often that was and in which second it
+-- was last stand in one number: a tenant under a limit of its own is parked with nearly every turn.
+local THROTTLE = 2 ^ 33
+
+function tenants.throttle(q, tenant)
+  local throttled = tenant.throttled
+  tenant.throttled = throttled - throttled % THROTTLE + THROTTLE + (q.now - q.now % 1000000) / 1000000
+end
+
+-- How often, and when last (µs, 0 for never).
+function tenants.throttles(tenant)
+  local second = tenant.throttled % THROTTLE
+  return (tenant.throttled - second) / THROTTLE, second * 1000000
 end
 
 -- How many more or fewer of a tenant's jobs run now; written with everything else.
@@ -355,8 +405,17 @@ local function save_running(q)
   end
 end
 
+local function save_ranks(q, out)
+  if #out.ranked > 0 then
+    redis.call("ZADD", q.keys.backlog, unpack(out.ranked))
+  end
+  if #out.unranked > 0 then
+    redis.call("ZREM", q.keys.backlog, unpack(out.unranked))
+  end
+end
+
 local function save_places(q, out)
-  for level, places in pairs(out) do
+  for level, places in pairs(out.levels) do
     if #places.ready > 0 then
       redis.call("ZADD", q.keys.ready[level], unpack(places.ready))
     end
@@ -378,7 +437,7 @@ function tenants.save(q)
   if not q.tenants then
     return
   end
-  local out, sets = {}, {}
+  local out, sets, backlog_key = { levels = {}, ranked = {}, unranked = {} }, {}, q.keys.backlog
   local parked, unparked, lifted = {}, {}, {}
   for _, tenant in ipairs(q.tenants.list) do
     local before = tenant.parked_before
@@ -391,9 +450,13 @@ function tenants.save(q)
     if before and not q.is_nobody_unparking then
       note(lifted, tenant.name)
     end
+    if backlog_key and (tenant.has_grown or tenant.is_paced_anew or tenant.waiting == 0) then
+      rank(tenant, out)
+    end
     write(q, tenant, out, sets)
   end
   save_places(q, out)
+  save_ranks(q, out)
   if #unparked > 0 then
     redis.call("ZREM", q.keys.parked, unpack(unparked))
   end

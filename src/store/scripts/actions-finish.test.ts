@@ -72,6 +72,8 @@ describe('the life of an action', () => {
         'state.turns': 1,
         'state.virtual:normal': 2_000_000,
         'state.waiting': 1,
+        'state.snapshot_due': 1_010_001_000,
+        'state.starts': 2,
       },
       running: {
         a: '2',
@@ -124,6 +126,7 @@ describe('the life of an action', () => {
         '(expires)': true,
         d65: '2',
       },
+      'tenant:a': { 'pace.uncounted': 2 },
     })
     expect(again.reply.stale).toEqual([0])
     expect(again.changes).toEqual({ 'client:me': { '5': '5' } })

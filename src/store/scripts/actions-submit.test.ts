@@ -44,6 +44,8 @@ it('counts the jobs with their action, which keeps the numbers of its lane', asy
       'state.waiting': 2,
       'state.weights:normal': 1000,
       submitted: '2',
+      'state.active_since': 1_000_000_000,
+      'state.slot': 200,
     },
     'ready:normal': {
       a: 1_000_000_001,
@@ -58,6 +60,8 @@ it('counts the jobs with their action, which keeps the numbers of its lane', asy
       'normal.since': 1_000_000_000,
       'state.total': 2,
       'state.waiting': 2,
+      'pace.active_since': 1_000_000_000,
+      'pace.slot': 200,
     },
   })
 })

@@ -37,6 +37,7 @@ local idle_key = KEYS[18] -- zset: client → until when it is known to wait
 local events_key = KEYS[19] -- stream: what happened
 local duties_key = KEYS[20] -- zset: duty → when it may be taken
 local duty_tries_key = KEYS[21] -- hash: duty → how often it was tried in vain
+local backlog_key = KEYS[22] -- zset: tenant → binary digits of how many of its jobs wait
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local job_given = ARGV[3] -- the job's key, or empty
@@ -53,6 +54,7 @@ local q = opening.open(
   { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
   { delayed = delayed_key, aside = aside_key, leases = leases_key, dead_jobs = dead_jobs_key, canceled = canceled_key,
     ids = ids_key, running = running_key, idle = idle_key, events = events_key, duties = duties_key,
+    backlog = backlog_key,
     duty_tries = duty_tries_key }
 )
 if not q then

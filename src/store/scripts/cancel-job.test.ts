@@ -65,6 +65,7 @@ it('marks a waiting job and counts it at once; the claim that meets it drops it'
       'state.virtual:normal': 1_000_000,
       'state.waiting': null,
       'state.weights:normal': null,
+      'state.starts': 1,
     },
     'ready:normal': null,
     running: {
@@ -139,6 +140,7 @@ it('lets the next job of an ordered lane start when the delayed one before it is
       'state.clock': 1_000_000_002,
       'state.delayed': null,
       'state.weights:normal': 1000,
+      'state.starts': null,
     },
     'ready:normal': {
       a: 1_000_000_002,
@@ -151,6 +153,7 @@ it('lets the next job of an ordered lane start when the delayed one before it is
       'normal.lanes': 1,
       'normal.score': 1_000_000_002,
       'state.delayed': null,
+      'pace.received': 1,
     },
   })
   expect(jobsOf(await store.claim(5))).toHaveLength(1)

@@ -182,6 +182,7 @@ it('gives a parked tenant limits of its own and looks at it again', async () => 
       unparked: '1',
       own_limits: 'slots',
       'state.weights:normal': 1000,
+      'state.weights:parked': null,
     },
     'ready:normal': {
       a: 1_000_000_002,

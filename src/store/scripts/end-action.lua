@@ -28,6 +28,7 @@ local client_key = KEYS[14] -- hash: replies to the client's last requests
 local events_key = KEYS[15] -- stream: what happened
 local duties_key = KEYS[16] -- zset: duty → when it may be taken
 local duty_tries_key = KEYS[17] -- hash: duty → how often it was tried in vain
+local backlog_key = KEYS[18] -- zset: tenant → binary digits of how many of its jobs wait
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local tenant = ARGV[3] -- whose it is
@@ -42,6 +43,7 @@ local q = opening.open(
   time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
   { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
   { running = running_key, leases = leases_key, aside = aside_key, idle = idle_key, events = events_key,
+    backlog = backlog_key,
     duties = duties_key, duty_tries = duty_tries_key }
 )
 if not q then

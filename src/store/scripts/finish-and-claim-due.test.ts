@@ -46,6 +46,8 @@ describe('what is due', () => {
         'state.turns': 1,
         'state.virtual:normal': 2_000_000,
         'state.waiting': 1,
+        'state.snapshot_due': 1_010_005_000,
+        'state.starts': 2,
       },
       running: {
         a: '2',
@@ -93,6 +95,7 @@ describe('what is due', () => {
       'tenant:a': {
         'state.front': 2,
         'state.waiting': 3,
+        'pace.uncounted': 2,
       },
     })
     expect(shortly(await store.claim(1))).toBe('a1')

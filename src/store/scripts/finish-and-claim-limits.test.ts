@@ -59,6 +59,9 @@ describe('limits', () => {
         'state.virtual:normal': 2_000_000,
         'state.waiting': 1,
         'state.weights:normal': null,
+        'state.snapshot_due': 1_010_000_000,
+        'state.starts': 3,
+        'state.weights:parked': 1000,
       },
       'ready:normal': null,
       running: {
@@ -74,6 +77,7 @@ describe('limits', () => {
         'normal.virtual': 1_000_000,
         parked: 'tenant',
         'state.waiting': 1,
+        'state.throttled': 8_589_935_592,
       },
       'tenant:b': {
         '(expires)': true,
@@ -115,6 +119,8 @@ describe('limits', () => {
         'state.virtual:normal': 3_000_000,
         'state.waiting': null,
         unparked: '1',
+        'state.starts': 4,
+        'state.weights:parked': null,
       },
       running: {
         a: '3',
@@ -210,6 +216,7 @@ describe('limits', () => {
       'tenant:a': {
         'state.front': 2,
         'state.waiting': 3,
+        'pace.uncounted': 2,
       },
     })
     expect(shortly(await store.claim(5))).toBe('a1 a2')
@@ -283,6 +290,7 @@ describe('limits', () => {
         'state.virtual:normal': 3_000_000,
         'state.waiting': 2,
         succeeded: '1',
+        'state.starts': 3,
       },
       'tenant:a': {
         'normal.entitled': 3_000_000,
@@ -290,6 +298,7 @@ describe('limits', () => {
         'normal.score': 1_000_000_003,
         'normal.virtual': 3_000_000,
         'state.waiting': 2,
+        'state.throttled': 17_179_870_184,
       },
     })
   })

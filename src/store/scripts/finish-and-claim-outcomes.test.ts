@@ -35,6 +35,7 @@ describe('finishing', () => {
       stale: [],
       waitMs: undefined,
       word: 'idle',
+      isToRecord: false,
     })
     expect(changes).toEqual({
       'claim:1000000000': null,
@@ -78,6 +79,7 @@ describe('finishing', () => {
         '(expires)': null,
         idle: null,
         'state.delayed': 1,
+        'pace.uncounted': 1,
       },
     })
   })
@@ -108,6 +110,9 @@ describe('finishing', () => {
         '(expires)': null,
         idle: null,
         'state.delayed': 1,
+        'pace.backoff': 3000,
+        'pace.uncounted': 1,
+        'state.throttled': 8_589_935_594,
       },
     })
   })
@@ -138,6 +143,7 @@ describe('finishing', () => {
         '(expires)': null,
         idle: null,
         'state.delayed': 1,
+        'pace.uncounted': 1,
       },
     })
   })
@@ -206,6 +212,7 @@ describe('finishing', () => {
       'tenant:a': {
         'state.front': 2,
         'state.waiting': 3,
+        'pace.uncounted': 2,
       },
     })
     expect(shortly(await store.claim(5))).toBe('a1 a2 a3')
@@ -240,6 +247,7 @@ describe('finishing', () => {
         'state.waiting': null,
         'state.weights:normal': null,
         succeeded: '1',
+        'state.starts': 2,
       },
       'ready:normal': null,
       'since:normal': null,

@@ -110,6 +110,8 @@ describe('turns', () => {
         'state.virtual:normal': 1_000_000,
         'state.waiting': 1,
         'state.weights:normal': null,
+        'state.snapshot_due': 1_010_000_000,
+        'state.starts': 1,
       },
       'ready:normal': null,
       running: {
@@ -142,6 +144,7 @@ describe('turns', () => {
         'state.running:normal': null,
         'state.weights:normal': 1000,
         succeeded: '1',
+        'state.starts': null,
       },
       'ready:normal': {
         a: 1_001_000_001,
@@ -154,6 +157,7 @@ describe('turns', () => {
         'normal.lane': '!exact',
         'normal.lanes': 1,
         'normal.score': 1_001_000_001,
+        'pace.received': 2,
       },
     })
     expect(shortly(await store.claim(5))).toBe('a2')

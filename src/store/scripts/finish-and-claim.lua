@@ -1,14 +1,15 @@
 #!lua flags=allow-oom
 -- Takes back what a worker has finished and leases it the next jobs of the fairest tenants, as many as their limits
 -- allow: the one round trip of a busy worker. Brings back what is due on the way, a bounded number at once.
--- Replies {word, stale, wait, alarm, fence, fresh, jobs, duties, kept, ticks}: word is "claimed", "idle" or "again"
--- (more may be claimable at once), or alone: {"unregistered"}; {"unnamed"} when a claim is told of as a whole and its
--- jobs must be named, nothing was done. `stale` holds the positions of finished jobs that are no longer the caller's,
--- `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is to claim
--- then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is one text of job, record, for each, with
--- SEPARATOR between them; one that stood on another level than its own, or that a pool granted, has "^<level>",
+-- Replies {word, stale, wait, alarm, fence, fresh, jobs, duties, kept, ticks, snapshot}: word is "claimed", "idle" or
+-- "again" (more may be claimable at once), or alone: {"unregistered"}; {"unnamed"} when a claim is told of as a whole
+-- and its jobs must be named, nothing was done. `stale` holds the positions of finished jobs that are no longer the
+-- caller's, `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is
+-- to claim then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is one text of job, record, for each,
+-- with SEPARATOR between them; one that stood on another level than its own, or that a pool granted, has "^<level>",
 -- "&<limit>=<member>" for each pool, and a line break before its record. `duties` is 1 when a duty is due, `ticks` 1
--- when schedules are, `kept` has the lanes ("<lane>:<tenant>") among the claimed whose action keeps results.
+-- when schedules are, `kept` has the lanes ("<lane>:<tenant>") among the claimed whose action keeps results, `snapshot`
+-- 1 when the caller is to record the queue's congestion (see record-congestion).
 local time = require "time"
 local decimal = require "decimal"
 local queue = require "queue"
@@ -40,6 +41,7 @@ local client_key = KEYS[20] -- hash: replies to the client's last requests
 local events_key = KEYS[21] -- stream: what happened
 local duties_key = KEYS[22] -- zset: duty → when it may be taken
 local duty_tries_key = KEYS[23] -- hash: duty → how often it was tried in vain
+local backlog_key = KEYS[24] -- zset: tenant → binary digits of how many of its jobs wait
 local now_given = ARGV[1] -- µs; empty: the server's time
 local client = ARGV[2] -- who asks
 local request = tonumber(ARGV[3]) -- number of the client's request
@@ -79,6 +81,7 @@ local q = queue.open({
   parked = parked_key, unparking = unparking_key, delayed = delayed_key, aside = aside_key, limits = limits_key,
   dead = dead_key, dead_jobs = dead_jobs_key, canceled = canceled_key, idle = idle_key, alarm = alarm_key,
   running = running_key, leases = leases_key, events = events_key, duties = duties_key, duty_tries = duty_tries_key,
+  backlog = backlog_key,
 }, now)
 if not q then
   return { "unregistered" }
@@ -142,6 +145,14 @@ elseif #levels > 0 then
   claiming.run(q, levels)
 end
 
+if #claim.jobs > 0 then
+  if q.slot ~= q.slot_now then
+    local pace = require "pace"
+    pace.roll_queue(q)
+  end
+  q.starts = q.starts + #claim.jobs / 2
+end
+
 -- 3. When to come again, and who else should.
 
 is_bounded = is_bounded or claiming.is_bounded(claim)
@@ -168,6 +179,11 @@ end
 if q.moves or q.unset_aside or q.dropped then
   local moves = require "moves"
   moves.close(q)
+end
+-- Whoever comes first when it is due: nobody is woken for it, and nothing is recorded while nothing waits.
+local records, snapshot = 0, q.settings.snapshot or 10000000
+if wanted > 0 and q.waiting > 0 and (now >= q.snapshot_due or now + snapshot < q.snapshot_due) then
+  q.snapshot_due, records = now + snapshot, 1
 end
 local duties_due, ticks_due = redis.call("ZCOUNT", duties_key, "-inf", now_text), 0
 if duties_due > 0 then
@@ -229,7 +245,7 @@ elseif is_anyone_idle then
   end
 end
 local fresh = claim.fresh and math.floor(claim.fresh * FRESH_SHARE) or 0
-local reply = { word, q.stale, wait, holds_alarm, fence, fresh, {}, has_duties and 1 or 0, kept, ticks_due }
+local reply = { word, q.stale, wait, holds_alarm, fence, fresh, {}, has_duties and 1 or 0, kept, ticks_due, records }
 requests.remember(client_key, request, reply)
 reply[7] = table.concat(claim.jobs, SEPARATOR)
 return reply

@@ -30,6 +30,7 @@ describe('claiming', () => {
       hasDuties: false,
       hasTicks: false,
       kept: [],
+      isToRecord: true,
     })
     expect(changes).toEqual({
       'claim:1000000000': {
@@ -52,6 +53,8 @@ describe('claiming', () => {
         'state.turns': 1,
         'state.virtual:normal': 2_000_000,
         'state.waiting': 1,
+        'state.snapshot_due': 1_010_000_000,
+        'state.starts': 2,
       },
       running: {
         a: '2',
@@ -90,6 +93,7 @@ describe('claiming', () => {
         'state.virtual:normal': 1_000_000,
         'state.waiting': null,
         'state.weights:normal': null,
+        'state.starts': 1,
       },
       'ready:normal': null,
       running: {
@@ -139,6 +143,7 @@ describe('claiming', () => {
         'state.virtual:high': 1_000_000,
         'state.waiting': null,
         'state.weights:high': null,
+        'state.starts': 1,
       },
       'ready:high': null,
       running: {
@@ -172,6 +177,7 @@ describe('claiming', () => {
         'state.running:high': null,
         'state.waiting': 1,
         'state.weights:high': 1000,
+        'state.starts': null,
       },
       'ready:high': {
         a: 1_000_000_003,
@@ -186,6 +192,8 @@ describe('claiming', () => {
         'low.lanes': 1,
         'state.front': 1,
         'state.waiting': 1,
+        'pace.received': 1,
+        'pace.uncounted': 1,
       },
     })
   })

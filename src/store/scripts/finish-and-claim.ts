@@ -9,8 +9,8 @@ export type Finish =
   | { readonly outcome: 'succeeded' }
   /** Failed; runs again after `delayMs`. */
   | { readonly outcome: 'retry'; readonly delayMs: number; readonly error: string }
-  /** The upstream pushed back; runs again after `delayMs` without costing a retry. */
-  | { readonly outcome: 'throttled'; readonly delayMs: number }
+  /** The upstream pushed back; runs again after `delayMs`, or by its tenant's backlog, without costing a retry. */
+  | { readonly outcome: 'throttled'; readonly delayMs: number | undefined }
   /** A dead letter. */
   | { readonly outcome: 'dead'; readonly reason: DeadReason; readonly error: string }
   /** Not started, because its grant was stale: at the front again, its permits given back. */
@@ -98,6 +98,8 @@ export interface ClaimReply extends DueWork {
   readonly jobs: readonly string[]
   /** Lanes (`<lane>:<tenant>`) among the claimed whose action keeps results. */
   readonly kept: readonly string[]
+  /** The caller is the one to record the queue's congestion: see record-congestion. */
+  readonly isToRecord: boolean
 }
 
 // Between jobs and records of the reply: neither has control characters but line breaks.
@@ -215,9 +217,8 @@ function encode(
   for (const claim of claims) pushSuccesses(list, claim, untold?.get(claim.fence) ?? -1, namesAll)
   for (const at of others) {
     const { fence, jobKey, standing, finish, action } = finished[at] as FinishedJob
-    const delayUs = 'delayMs' in finish ? Math.round(finish.delayMs * 1000) : 0
     const told = action ? `${measuresOf([action])}\n${action.result}` : ''
-    list.push(fence, jobKey, standing, finish.outcome, delayUs, detailOf(finish), told)
+    list.push(fence, jobKey, standing, finish.outcome, delayUsOf(finish), detailOf(finish), told)
   }
   return list
 }
@@ -329,6 +330,12 @@ function isOrdered(jobKey: string): boolean {
   return jobKey.charCodeAt(jobKey.indexOf(':') + 1) === 33
 }
 
+/** -1: as the tenant's backlog says. */
+function delayUsOf(finish: Finish): number {
+  if (!('delayMs' in finish)) return 0
+  return finish.delayMs === undefined ? -1 : Math.round(finish.delayMs * 1000)
+}
+
 function detailOf(finish: Finish): string {
   switch (finish.outcome) {
     case 'retry':
@@ -341,7 +348,7 @@ function detailOf(finish: Finish): string {
 }
 
 function decode(reply: readonly unknown[], finished: Finished): ClaimReply {
-  const [word, stale, wait, alarm, fence, fresh, jobs, duties, kept, ticks] = reply as [
+  const [word, stale, wait, alarm, fence, fresh, jobs, duties, kept, ticks, snapshot] = reply as [
     ClaimReply['word'],
     number[],
     number,
@@ -351,6 +358,7 @@ function decode(reply: readonly unknown[], finished: Finished): ClaimReply {
     string,
     number,
     string[],
+    number,
     number,
   ]
   return {
@@ -364,6 +372,7 @@ function decode(reply: readonly unknown[], finished: Finished): ClaimReply {
     hasDuties: duties === 1,
     hasTicks: ticks === 1,
     kept,
+    isToRecord: snapshot === 1,
   }
 }
 

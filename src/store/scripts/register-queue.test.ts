@@ -21,11 +21,11 @@ it('makes a queue known in a new store, its limits open', async () => {
     queue: {
       server: 'server-1',
       settings:
-        '{"alpha":0,"has_limits":true,"keep_actions":604800000000,"keep_dead":604800000000,"keep_events":86400000000,"keep_ids":172800000000,"keep_results":86400000000,"limits":{"high":{},"low":{},"normal":{},"queue":[{"burst":5,"count":500,"jitter":50000,"kind":"bucket","name":"queue","window":1000000}],"tenant":{}},"max_close":3600000000,"max_events":10000,"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":4,"strict":0}',
+        '{"alpha":0,"base_backoff":1000000,"congestion":true,"has_limits":true,"keep_actions":604800000000,"keep_dead":604800000000,"keep_events":86400000000,"keep_history":3600000000,"keep_ids":172800000000,"keep_results":86400000000,"limits":{"high":{},"low":{},"normal":{},"queue":[{"burst":5,"count":500,"jitter":50000,"kind":"bucket","name":"queue","window":1000000}],"tenant":{}},"max_backoff":120000000,"max_close":3600000000,"max_events":10000,"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":4,"snapshot":10000000,"strict":0}',
     },
     settings: {
       declared:
-        '{"values":{"strict":0,"max_close":3600000000,"quantum":4,"alpha":0,"max_progress":60000000,"max_wait":60000000,"max_stalls":5,"max_pending":0,"max_pending_tenant":0,"keep_ids":172800000000,"keep_dead":604800000000,"keep_actions":604800000000,"keep_results":86400000000,"keep_events":86400000000,"max_events":10000},"limits":{"queue":[{"name":"queue","kind":"bucket","count":500,"window":1000000,"burst":5,"jitter":50000}],"high":[],"normal":[],"low":[],"tenant":[]}}',
+        '{"values":{"strict":0,"max_close":3600000000,"quantum":4,"alpha":0,"max_progress":60000000,"max_wait":60000000,"max_stalls":5,"max_pending":0,"max_pending_tenant":0,"keep_ids":172800000000,"keep_dead":604800000000,"keep_actions":604800000000,"keep_results":86400000000,"keep_events":86400000000,"max_events":10000,"congestion":true,"base_backoff":1000000,"max_backoff":120000000,"snapshot":10000000,"keep_history":3600000000},"limits":{"queue":[{"name":"queue","kind":"bucket","count":500,"window":1000000,"burst":5,"jitter":50000}],"high":[],"normal":[],"low":[],"tenant":[]}}',
     },
   })
 })

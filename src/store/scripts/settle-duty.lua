@@ -5,12 +5,14 @@
 local time = require "time"
 local queue = require "queue"
 local actions = require "actions"
+local tenants = require "tenants"
 local requests = require "requests"
 local queue_key = KEYS[1] -- hash: the queue's state
 local duties_key = KEYS[2] -- zset: duty → when it may be taken
 local duty_tries_key = KEYS[3] -- hash: duty → how often it was tried in vain
 local events_key = KEYS[4] -- stream: what happened
 local client_key = KEYS[5] -- hash: replies to the client's last requests
+local running_key = KEYS[6] -- hash: tenant → jobs that run
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local duty = ARGV[3] -- its name
@@ -26,7 +28,7 @@ if known then
 end
 local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, events = events_key, duties = duties_key,
-  duty_tries = duty_tries_key,
+  duty_tries = duty_tries_key, running = running_key,
 }, time.now(now_given))
 if not q then
   return { "unregistered" }
@@ -55,6 +57,7 @@ end
 if is_made then
   redis.call("HSET", action.key, error == "" and "aggregate" or "error", error == "" and aggregate or error)
   actions.save(q)
+  tenants.save(q)
   queue.save(q)
 end
 return requests.remember(client_key, request, { "settled", due })

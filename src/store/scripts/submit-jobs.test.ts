@@ -34,6 +34,8 @@ it('puts jobs at the end of their lane and their tenant in line', async () => {
       'state.waiting': 2,
       'state.weights:normal': 1000,
       submitted: '2',
+      'state.active_since': 1_000_000_000,
+      'state.slot': 200,
     },
     'ready:normal': {
       a: 1_000_000_001,
@@ -49,6 +51,8 @@ it('puts jobs at the end of their lane and their tenant in line', async () => {
       'normal.since': 1_000_000_000,
       'state.total': 2,
       'state.waiting': 2,
+      'pace.active_since': 1_000_000_000,
+      'pace.slot': 200,
     },
   })
 })
@@ -110,6 +114,8 @@ it('takes many tenants, levels and lanes at once', async () => {
       'state.weights:low': 1000,
       'state.weights:normal': 1000,
       submitted: '4',
+      'state.active_since': 1_000_000_000,
+      'state.slot': 200,
     },
     'ready:high': {
       a: 1_000_000_001,
@@ -142,6 +148,8 @@ it('takes many tenants, levels and lanes at once', async () => {
       'low.since': 1_000_000_000,
       'state.total': 3,
       'state.waiting': 3,
+      'pace.active_since': 1_000_000_000,
+      'pace.slot': 200,
     },
     'tenant:b': {
       'normal.lane': 'default',
@@ -151,6 +159,8 @@ it('takes many tenants, levels and lanes at once', async () => {
       'normal.since': 1_000_000_000,
       'state.total': 1,
       'state.waiting': 1,
+      'pace.active_since': 1_000_000_000,
+      'pace.slot': 200,
     },
   })
 })
@@ -191,6 +201,8 @@ it('takes a job with an id of its own once, within a call and over calls', async
       'state.waiting': 2,
       'state.weights:normal': 1000,
       submitted: '2',
+      'state.active_since': 1_000_000_000,
+      'state.slot': 200,
     },
     'ready:normal': {
       a: 1_000_000_001,
@@ -206,6 +218,8 @@ it('takes a job with an id of its own once, within a call and over calls', async
       'normal.since': 1_000_000_000,
       'state.total': 2,
       'state.waiting': 2,
+      'pace.active_since': 1_000_000_000,
+      'pace.slot': 200,
     },
   })
   expect(second.reply).toEqual({ accepted: 0, duplicates: 3, firsts: ['0'], full: [], closed: [] })

@@ -31,6 +31,7 @@ local running_key = KEYS[14] -- hash: tenant → jobs that run
 local events_key = KEYS[15] -- stream: what happened
 local duties_key = KEYS[16] -- zset: duty → when it may be taken
 local schedules_key = KEYS[17] -- zset: schedule → when to look at it
+local backlog_key = KEYS[18] -- zset: tenant → binary digits of how many of its jobs wait
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local lease = tonumber(ARGV[3]) -- µs
@@ -48,7 +49,7 @@ local q = queue.open({
   ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
   since = { high = since_high_key, normal = since_normal_key, low = since_low_key },
   parked = parked_key, unparking = unparking_key, ids = ids_key, idle = idle_key, alarm = alarm_key,
-  running = running_key, events = events_key, duties = duties_key, schedules = schedules_key,
+  running = running_key, events = events_key, duties = duties_key, schedules = schedules_key, backlog = backlog_key,
 }, time.now(now_given))
 if not q then
   return { "unregistered" }

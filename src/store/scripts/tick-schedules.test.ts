@@ -59,12 +59,15 @@ it('makes the job of a tick and moves the schedule on, in one step', async () =>
       'state.weights:normal': 1_000,
       submitted: '1',
       ticks: '1',
+      'state.active_since': 1_000_000_000,
+      'state.slot': 200,
     },
     'ready:normal': { a: 1_000_000_002 },
     'schedule:nightly': { due: '1060000000', last: '1000000000', ticks: '1' },
     schedules: { nightly: 1_060_000_000 },
     'since:normal': { a: 1_000_000_000 },
     'tenant:a': expect.objectContaining({ 'state.waiting': 1 }),
+    'ids:0:0:103': { '(expires)': true, '6e696768746c7931303030303030303030': 'normal:default:1000000001' },
   })
 })
 

@@ -3,6 +3,7 @@ import { actionOfLane } from '../../../src/store/names.ts'
 import type { FinishedInAction } from '../../../src/store/scripts/finish-and-claim.ts'
 import type { ActionRules, ActionState, OpenedAction } from '../../../src/store/scripts/open-action.ts'
 import { type Action, countsIn, doneIn, isClosed, isOver, marksIn, newAction } from './action.ts'
+import { rankAll } from './congestion.ts'
 import { keepMark } from './marks.ts'
 import type { QueueState } from './queue-state.ts'
 import { settle } from './standing.ts'
@@ -74,6 +75,7 @@ export function endAction(
     judge(queue)
   }
   queue.end()
+  rankAll(queue)
   return action.state
 }
 

@@ -4,6 +4,7 @@ import { judge } from './acting.ts'
 import { NEVER } from './bucket.ts'
 import { Budget } from './budget.ts'
 import { type Claim, linesOf, newClaim, overdueIndex } from './claim.ts'
+import { rankAll, rollPace, rollTenant } from './congestion.ts'
 import { trimOld } from './ending.ts'
 import { finishAll } from './finishing.ts'
 import { byInstant } from './leases.ts'
@@ -58,6 +59,8 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
   for (const stand of claim.misplaced) stand.indexedSince = stand.since
   if (claim.jobs.length > 0) {
     queue.count('claimed', claim.jobs.length)
+    rollPace(queue.pace, now, queue.started)
+    queue.started += claim.jobs.length
     const fence = String(claim.fence)
     queue.leases.push({ fence, client, until: now + request.leaseMs * 1000, jobs: [...claim.jobs] })
     queue.leases.sort(byInstant)
@@ -73,7 +76,12 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
     else if (instant < NEVER) wait = Math.max(0, instant - now)
   }
   trimOld(queue)
+  const snapshot = queue.values.snapshot
+  const isDue = now >= queue.snapshotDue || now + snapshot < queue.snapshotDue
+  const isToRecord = request.wanted > 0 && isDue && queue.jobs.some(({ state }) => state === 'waiting')
+  if (isToRecord) queue.snapshotDue = now + snapshot
   queue.end()
+  rankAll(queue)
   return {
     word: claim.jobs.length > 0 ? 'claimed' : isAgain ? 'again' : 'idle',
     stale,
@@ -86,6 +94,7 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
     // Schedules are not part of the model: see decision 25.
     hasTicks: false,
     kept: keptOf(queue, claim),
+    isToRecord,
   }
 }
 
@@ -189,6 +198,8 @@ function serve(queue: QueueState, claim: Claim, { name, level, isGuarded }: Turn
     charge(queue, tenant, level, { taken, permits, fence: claim.fence })
     const jitter = narrowestJitter(queue, tenant, level)
     if (jitter !== undefined) claim.fresh = Math.min(claim.fresh ?? jitter, jitter)
+    rollTenant(queue, tenant, stand)
+    tenant.costs += permits - got
     account(queue, stand, level, permits)
   }
   const isOver = stand.used >= size || (isGuarded && got > 0)

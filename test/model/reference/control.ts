@@ -6,6 +6,7 @@ import { judge, note } from './acting.ts'
 import { isOver } from './action.ts'
 import { NEVER } from './bucket.ts'
 import { compileLimits } from './compiled-limits.ts'
+import { rankAll } from './congestion.ts'
 import type { QueueState } from './queue-state.ts'
 import { readJob } from './reading.ts'
 import { rebase, reweigh, settle, unpark } from './standing.ts'
@@ -43,6 +44,7 @@ export function cancelJob(queue: QueueState, job: Job | undefined, now: number):
   }
   queue.count('canceled')
   queue.end()
+  rankAll(queue)
   return 'canceled'
 }
 

@@ -66,6 +66,7 @@ export function postpone(queue: QueueState, job: Job, due: number): void {
 /** It waits again, in front of its lane. */
 export function comeBack(queue: QueueState, job: Job): void {
   job.state = 'waiting'
+  queue.tenant(job.tenant).hasGrown = true
   noteAction(queue, job)
 }
 

@@ -1,6 +1,7 @@
 import { actionOfLane } from '../../../src/store/names.ts'
 import type { FinishedJob } from '../../../src/store/scripts/finish-and-claim.ts'
 import { endJob, keepResult, measure, meet } from './acting.ts'
+import { backoffOfTenant, throttle } from './congestion.ts'
 import {
   bury,
   comeBack,
@@ -113,6 +114,7 @@ function finishOne(queue: QueueState, job: Job, told: FinishedJob, givenBack: Jo
     }
     job.history = { ...history, attempts: history.attempts + 1, reason: finish.reason, error: finish.error }
     bury(queue, job, finish.reason, messageOf(finish.error))
+    if (finish.reason === 'throttled') throttle(queue, tenant)
     tellAction(queue, [told], [{ job, each: told }])
     endInLane(queue, tenant, job)
     return
@@ -128,6 +130,7 @@ function finishOne(queue: QueueState, job: Job, told: FinishedJob, givenBack: Jo
   } else if (finish.outcome === 'returned' || finish.outcome === 'released') {
     comeBack(queue, job)
     givenBack.push(job)
+    tenant.uncounted += 1
   } else {
     if (finish.outcome === 'retry') {
       history.attempts += 1
@@ -142,7 +145,13 @@ function finishOne(queue: QueueState, job: Job, told: FinishedJob, givenBack: Jo
       history.reason = 'unknown-type'
     }
     job.history = history
-    postpone(queue, job, queue.now + Math.round(finish.delayMs * 1000))
+    const delay = finish.delayMs === undefined ? backoffOfTenant(queue, tenant) : Math.round(finish.delayMs * 1000)
+    if (finish.outcome === 'throttled') {
+      throttle(queue, tenant)
+      tenant.backoff = Math.floor(delay / 1000)
+    }
+    tenant.uncounted += 1
+    postpone(queue, job, queue.now + delay)
   }
 }
 

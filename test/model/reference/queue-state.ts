@@ -4,6 +4,7 @@ import { closeActions } from './acting.ts'
 import type { Action } from './action.ts'
 import type { JitterState } from './bucket.ts'
 import { type ChangedLimits, compileLimits } from './compiled-limits.ts'
+import { endStatistics, newPace } from './congestion.ts'
 import type { OpenLimit } from './open-limit.ts'
 import { isDefaultLane, type Job, remaining, Tenant } from './tenant.ts'
 
@@ -62,6 +63,10 @@ export class QueueState {
   readonly resumed: Record<Level | 'queue', number> = { queue: 0, high: 0, normal: 0, low: 0 }
   readonly virtual: Record<Level, number> = { high: 0, normal: 0, low: 0 }
   readonly weights: Record<Level, number> = { high: 0, normal: 0, low: 0 }
+  readonly pace = newPace()
+  /** Jobs that were ever started. */
+  started = 0
+  snapshotDue = 0
   readonly tenants: Tenant[] = []
   readonly jobs: Job[] = []
   leases: Lease[] = []
@@ -149,11 +154,16 @@ export class QueueState {
   begin(now: number): void {
     this.now = now
     this.script = newScript(this.jobs)
+    for (const tenant of this.tenants) {
+      tenant.hasGrown = false
+      tenant.isPacedAnew = false
+    }
   }
 
   /** An empty named lane is forgotten, and its numbers are never given again. An action keeps its own. */
   end(): void {
     closeActions(this)
+    endStatistics(this)
     for (const tenant of this.tenants) {
       for (const lane of [...tenant.lanes]) {
         if (actionOfLane(lane.token) !== undefined) continue

@@ -43,7 +43,10 @@ function stall(queue: QueueState, tenant: Tenant, job: Job, givenBack: Job[]): v
   if (history.stalls > queue.values.max_stalls) {
     bury(queue, job, 'stalled')
     endInLane(queue, tenant, job)
-  } else if (history.stalls === 1) {
+    return
+  }
+  tenant.uncounted += 1
+  if (history.stalls === 1) {
     comeBack(queue, job)
     givenBack.push(job)
   } else {

@@ -1,5 +1,6 @@
 import { type Level, levels } from '../../../src/store/names.ts'
 import { NEVER } from './bucket.ts'
+import { activeWeights, beginPace, receivedBy, rollTenant, throttle } from './congestion.ts'
 import type { QueueState } from './queue-state.ts'
 import type { Stand, Tenant } from './tenant.ts'
 
@@ -36,6 +37,10 @@ export function settle(queue: QueueState, tenant: Tenant): void {
 }
 
 function enter(queue: QueueState, tenant: Tenant, stand: Stand, level: Level): void {
+  const hasStood = levels.some((each) => tenant.stands[each].present || tenant.stands[each].kept !== undefined)
+  if (!hasStood) beginPace(tenant.pace, queue.now, receivedBy(tenant))
+  else if (stand.kept !== undefined) rollTenant(queue, tenant, stand)
+  if (!hasStood && activeWeights(queue) === 0) beginPace(queue.pace, queue.now, queue.started)
   stand.present = true
   stand.score = stand.kept ?? newScore(queue, tenant)
   stand.kept = undefined
@@ -60,6 +65,7 @@ function bookEntitlement(queue: QueueState, tenant: Tenant, stand: Stand, level:
 export function park(queue: QueueState, tenant: Tenant, until: number, limit: string): void {
   tenant.parking = { limit, until, isLifted: false }
   settle(queue, tenant)
+  throttle(queue, tenant)
   queue.count('parked')
   // Less is no event: its limit paces it.
   if (until - queue.now >= 1_000_000 && until < NEVER) {

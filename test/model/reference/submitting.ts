@@ -2,6 +2,7 @@ import { actionOfLane, type Level } from '../../../src/store/names.ts'
 import { entriesPerJob, type SubmitLine, type SubmitReply } from '../../../src/store/scripts/submit-jobs.ts'
 import { actionOfPlace, note, putOffSeal } from './acting.ts'
 import { type Action, isClosed } from './action.ts'
+import { rankAll } from './congestion.ts'
 import { limitsOver } from './limits.ts'
 import type { QueueState } from './queue-state.ts'
 import { rebase, settle } from './standing.ts'
@@ -60,6 +61,7 @@ export function submit(queue: QueueState, lines: readonly SubmitLine[], now: num
   })
   queue.count('submitted', accepted)
   queue.end()
+  rankAll(queue)
   return { accepted, duplicates, firsts, full, closed, costly: undefined }
 }
 
@@ -124,6 +126,7 @@ function newJob(queue: QueueState, tenant: Tenant, line: SubmitLine, digest: str
   if (digest !== '') queue.ids.set(idIn(digest, job.action), { period: periodOf(queue), job })
   if (!isLater) {
     lane.list.push(job)
+    tenant.hasGrown = true
     tenant.joinTurns(lane)
   }
   return job

@@ -1,6 +1,7 @@
 import { defaultLane, type Level, levels } from '../../../src/store/names.ts'
 import type { LimitRule } from '../../../src/store/settings.ts'
 import type { Action } from './action.ts'
+import { newPace } from './congestion.ts'
 
 /** What stands where in the reference model: jobs, lanes, and tenants in line. */
 
@@ -119,6 +120,20 @@ export class Tenant {
   parking: Parking | undefined
   /** Submitted since it last had nothing to do. */
   total = 0
+  /** Binary digits of how many of its jobs waited when that was last looked at; 0 for few. */
+  ranked = 0
+  /** In the script under way: more wait, or it has begun another slot of time. */
+  hasGrown = false
+  isPacedAnew = false
+  readonly pace = newPace()
+  /** When last: in whole seconds. */
+  throttles = { count: 0, second: 0 }
+  /** Of the job that was pushed back last, in ms. */
+  backoff = 0
+  /** Starts that count for no job that was done. */
+  uncounted = 0
+  /** By how much the cost of all starts is more than their number. */
+  costs = 0
   ownLimits: (LimitRule | { readonly kind: 'none'; readonly name: string })[] = []
   /** What its limits count, as it is stored. */
   readonly meters = new Map<string, string>()

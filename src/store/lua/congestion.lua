@@ -1,0 +1,124 @@
+-- What a backlog means in time: how fast a tenant is served, how long a job that was pushed back waits, and the
+-- statistics of both. Speeds are jobs a second, in hundredths.
+local pace = require "pace"
+
+local congestion = {}
+
+local floor, min, max, huge = math.floor, math.min, math.max, math.huge
+local SECOND = 1000000
+local MEASURED_OVER = 2 * pace.SLOT
+
+-- Of stores that were registered before there was any.
+local DEFAULTS = {
+  congestion = true, base_backoff = SECOND, max_backoff = 120 * SECOND, snapshot = 10 * SECOND,
+  keep_history = 3600 * SECOND,
+}
+
+local function setting(q, name)
+  local value = q.settings[name]
+  if value == nil then
+    return DEFAULTS[name]
+  end
+  return value
+end
+
+local function hundredths(speed)
+  return floor(speed * 100 + 0.5) / 100
+end
+
+-- Starts a second over the last ten: two slots, and of the one before them what is not older. `starts` are those of the
+-- slot it was last looked at.
+local function measured(of, now, starts)
+  local present, before, earlier = pace.slots(of, now, starts)
+  local rest = 1 - (now % pace.SLOT) / pace.SLOT
+  return (present + before + earlier * rest) * SECOND / MEASURED_OVER
+end
+
+-- The least that limits grant in a second; those without a rate say nothing.
+local function rate_of(rules)
+  local least = huge
+  for _, rule in ipairs(rules) do
+    if rule.count and rule.window then
+      least = min(least, rule.count * SECOND / rule.window)
+    end
+  end
+  return least
+end
+
+local function is_measured(of, now)
+  return of.active_since > 0 and now - of.active_since >= MEASURED_OVER
+end
+
+-- Until it is measured, what limits let expect; without any, what has started so far. Answers also whether it was
+-- measured.
+local function speed_of(of, now, starts, rate)
+  if is_measured(of, now) then
+    return hundredths(measured(of, now, starts)), true
+  end
+  if rate == huge then
+    rate = measured(of, now, starts) * MEASURED_OVER / max(SECOND, now - of.active_since)
+  end
+  return hundredths(max(1, rate)), false
+end
+
+-- The tenant's share of what the queue may do: by weight among all who are in line or parked.
+local function share_of(q, tenant)
+  local weights = q["weights:high"] + q["weights:normal"] + q["weights:low"] + q["weights:parked"]
+  return tenant.weight * 1000 / max(weights, tenant.weight * 1000)
+end
+
+function congestion.speed(q, tenant)
+  local limits = require "limits"
+  local own, of_queue = rate_of(limits.tenant_rules(q, tenant)), rate_of(q.settings.limits.queue or {})
+  local of = pace.open(tenant)
+  local starts = pace.received(tenant) - of.received
+  return speed_of(of, q.now, starts, min(own, of_queue * share_of(q, tenant)))
+end
+
+function congestion.queue_speed(q)
+  return speed_of(q, q.now, q.starts, rate_of(q.settings.limits.queue or {}))
+end
+
+-- In µs. A speed of 0 counts as 1.
+function congestion.backoff(q, waiting, speed)
+  local base = setting(q, "base_backoff")
+  if not setting(q, "congestion") then
+    return base
+  end
+  return min(setting(q, "max_backoff"), base + floor(waiting / (speed > 0 and speed or 1)) * SECOND)
+end
+
+-- How long a job waits that the upstream pushed back without saying for how long.
+function congestion.backoff_of(q, tenant)
+  return congestion.backoff(q, tenant.waiting, (congestion.speed(q, tenant)))
+end
+
+-- Jobs that have ended since the statistics began. `running` are the tenant's.
+function congestion.finished(tenant, running)
+  return max(0, pace.received(tenant) - running - pace.open(tenant).uncounted)
+end
+
+-- The statistics begin anew. How fast it is stays as it was measured.
+function congestion.reset(tenant, running)
+  local of = pace.open(tenant)
+  tenant.throttled, of.backoff, of.uncounted = 0, 0, pace.received(tenant) - running
+end
+
+-- An action has ended: with nothing else to do for its tenant, its statistics are history.
+function congestion.end_action(q, action)
+  local tenants = require "tenants"
+  -- One that is not known any more has no statistics, and is not made for want of any.
+  local is_loaded = q.tenants and q.tenants.by_name[action.tenant]
+  if not is_loaded and redis.call("EXISTS", q.keys.prefix .. "tenant:" .. action.tenant) == 0 then
+    return
+  end
+  local tenant = tenants.load(q, action.tenant)
+  local running = tenants.running(q, tenant)
+  if tenant.waiting + tenant.delayed == 0 and running == action.running then
+    congestion.reset(tenant, running)
+  end
+end
+
+congestion.setting = setting
+
+return congestion

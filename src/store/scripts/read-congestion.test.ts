@@ -1,0 +1,172 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { finishedAs, ScriptStore } from '../../testing/script-store.ts'
+import { changeTenant } from './change-tenant.ts'
+import { readCongestion } from './read-congestion.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+const SECOND = 1_000_000
+
+async function of(tenant: string) {
+  const { tenants } = await readCongestion(store.requests(), { tenant }, store.nowUs)
+  return tenants[0]
+}
+
+/** So many jobs start in each of the next seconds. */
+async function start(perSecond: number, seconds: number): Promise<void> {
+  for (let second = 0; second < seconds; second++) {
+    store.now += SECOND
+    const claim = await store.claim(perSecond)
+    await store.finish(claim, { outcome: 'succeeded' })
+  }
+}
+
+describe('the speed of a tenant', () => {
+  it('is its share of what the queue may do until it has had work for ten seconds', async () => {
+    await store.begin({ limits: { queue: '100/s' } })
+    for (const other of ['b', 'c', 'd', 'e']) await store.submit(other, 1)
+    await store.submit('a', 101)
+
+    expect(await of('a')).toMatchObject({ waiting: 101, speed: 20, isMeasured: false, backoffMs: 6_000 })
+  })
+
+  it('is by weight among all who are in line or parked, and never more than its own limits grant', async () => {
+    await store.begin({ limits: { queue: '100/s', tenant: '40/s' } })
+    await changeTenant(store.requests(), 'a', { weight: 3 }, store.nowUs)
+    await store.submit('a', 9)
+    await store.submit('b', 9)
+
+    expect(await of('a')).toMatchObject({ speed: 40 })
+    expect(await of('b')).toMatchObject({ speed: 25 })
+
+    await store.claim(4, { levels: 'normal' })
+
+    expect(await of('b')).toMatchObject({ speed: 25 })
+  })
+
+  it('is at least 1 while it is expected', async () => {
+    await store.begin({ limits: { tenant: '2/h' } })
+    await store.submit('a', 9)
+
+    expect(await of('a')).toMatchObject({ speed: 1, isMeasured: false })
+  })
+
+  it('is what has started so far where no limit says what to expect', async () => {
+    await store.submit('a', 100)
+    await start(10, 4)
+
+    expect(await of('a')).toMatchObject({ speed: 10, isMeasured: false })
+  })
+
+  it('is what has started in the last ten seconds, however long it has been at work', async () => {
+    await store.submit('a', 700)
+    await start(10, 30)
+    await start(20, 14)
+    // The end of a slot of time: a start at its very beginning would count in two windows that touch.
+    store.now += SECOND - 1
+
+    expect(await of('a')).toMatchObject({ waiting: 120, speed: 20, isMeasured: true, backoffMs: 7_000 })
+  })
+
+  it('falls to nothing when nothing starts any more, and counts as 1 then', async () => {
+    await store.submit('a', 150)
+    await start(10, 12)
+    store.now += 15 * SECOND
+
+    expect(await of('a')).toMatchObject({ waiting: 30, speed: 0, isMeasured: true, backoffMs: 31_000 })
+  })
+
+  it('is measured anew when the tenant has work again after it had none', async () => {
+    await store.submit('a', 120)
+    await start(10, 12)
+    await store.submit('a', 30)
+
+    expect(await of('a')).toMatchObject({ waiting: 30, isMeasured: false })
+  })
+})
+
+describe('the backoff', () => {
+  it('is the shortest one when congestion is switched off', async () => {
+    await store.begin({ congestion: { enabled: false, baseBackoffMs: 700 } })
+    await store.submit('a', 500)
+
+    expect(await of('a')).toMatchObject({ backoffMs: 700 })
+  })
+
+  it('is never longer than the longest', async () => {
+    await store.begin({ congestion: { maxBackoffMs: 4_000 } })
+    await store.submit('a', 500)
+
+    expect(await of('a')).toMatchObject({ backoffMs: 4_000 })
+  })
+})
+
+describe('the statistics of a tenant', () => {
+  it('count one throttle each time a limit parks it', async () => {
+    await store.begin({ limits: { tenant: '10/s' } })
+    await store.submit('a', 5)
+
+    await store.claim(5)
+    await store.claim(5)
+    store.now += SECOND
+    await store.claim(5)
+
+    expect(await of('a')).toMatchObject({ throttles: 2, throttledAt: 1_001_000, lastBackoffMs: 0 })
+  })
+
+  it('count one throttle for each job that an upstream pushes back, and jobs that have ended', async () => {
+    await store.submit('a', 4)
+    const claim = await store.claim(4)
+    const [first, second, third, fourth] = finishedAs(claim, { outcome: 'succeeded' })
+    if (!first || !second || !third || !fourth) throw new Error('four jobs were claimed')
+
+    await store.claim(0, {
+      finished: [
+        { ...first, finish: { outcome: 'throttled', delayMs: 7_000 } },
+        { ...second, finish: { outcome: 'dead', reason: 'throttled', error: '{"name":"E","message":"x"}' } },
+        third,
+      ],
+    })
+
+    expect(await of('a')).toMatchObject({ throttles: 2, throttledAt: 1_000_000, lastBackoffMs: 7_000, finished: 2 })
+  })
+})
+
+it('shows the queue, and those of its tenants that have longest to wait', async () => {
+  await store.begin({ limits: { queue: '100/s' } })
+  await store.submit('few', 3)
+  await store.submit('many', 900)
+  await store.submit('some', 40)
+  await changeTenant(store.requests(), 'paused', { paused: true }, store.nowUs)
+  await store.submit('paused', 100)
+  await store.submit('none', 1)
+  await store.claim(1)
+
+  const reply = await readCongestion(store.requests(), { most: 3 }, store.nowUs)
+
+  expect(reply.tenants.map(({ tenant }) => tenant)).toEqual(['many', 'paused', 'some'])
+  expect(reply.queue).toMatchObject({ waiting: 1_043, activeTenants: 4, speed: 100, backoffMs: 11_000 })
+})
+
+it('finds the tenants with most backlog among many without looking at all of them', async () => {
+  for (let at = 0; at < 300; at++) await store.submit(`t${at}`, 9)
+  for (const large of ['x', 'y', 'z']) await store.submit(large, 100)
+
+  const reply = await readCongestion(store.requests(), { most: 3 }, store.nowUs)
+
+  expect(reply.tenants.map(({ tenant }) => tenant)).toEqual(['x', 'y', 'z'])
+})
+
+it('changes nothing, also for a tenant that it does not know', async () => {
+  const { reply, changes } = await store.changesOf(() => of('nobody'))
+
+  expect(reply).toMatchObject({ waiting: 0, throttles: 0, finished: 0, backoffMs: 1_000 })
+  expect(changes).toEqual({})
+})

@@ -1,0 +1,145 @@
+import { type Level, levels } from '../../../src/store/names.ts'
+import type { LimitRule } from '../../../src/store/settings.ts'
+import { limitsOf } from './limits.ts'
+import type { QueueState } from './queue-state.ts'
+import type { Stand, Tenant } from './tenant.ts'
+
+/** How fast a tenant is served, and what that makes of its backlog. */
+
+const SECOND = 1_000_000
+const SLOT = 5 * SECOND
+const RANKED_FROM = 8
+
+/** What had started until the slot of time in which that was last looked at, and what had in the two before. */
+export interface Pace {
+  slot: number
+  received: number
+  before: number
+  earlier: number
+  since: number
+}
+
+export function newPace(): Pace {
+  return { slot: 0, received: 0, before: 0, earlier: 0, since: 0 }
+}
+
+/** There is something to do again. @param received - All that has started so far. */
+export function beginPace(pace: Pace, now: number, received: number): void {
+  Object.assign(pace, { slot: slotOf(now), received, before: 0, earlier: 0, since: now })
+}
+
+/** Looked at in another slot. Answers whether it was. */
+export function rollPace(pace: Pace, now: number, received: number): boolean {
+  const slot = slotOf(now)
+  const steps = slot - pace.slot
+  if (steps === 0) return false
+  const starts = received - pace.received
+  pace.earlier = steps === 1 ? pace.before : steps === 2 ? starts : 0
+  pace.before = steps === 1 ? starts : 0
+  pace.slot = slot
+  pace.received = received
+  return true
+}
+
+/** A tenant has a turn, or enters the line: it looks back with the first of a slot. */
+export function rollTenant(queue: QueueState, tenant: Tenant, stand: Stand): void {
+  if (stand.since >= slotOf(queue.now) * SLOT) return
+  if (rollPace(tenant.pace, queue.now, receivedBy(tenant))) tenant.isPacedAnew = true
+}
+
+function slotOf(now: number): number {
+  return Math.floor(now / SLOT)
+}
+
+function measured(pace: Pace, now: number, received: number): number {
+  const seen = { ...pace }
+  rollPace(seen, now, received)
+  const rest = 1 - (now % SLOT) / SLOT
+  return ((received - seen.received + seen.before + seen.earlier * rest) * SECOND) / (2 * SLOT)
+}
+
+function rateOf(rules: readonly LimitRule[]): number {
+  const rates = rules.map((rule) => ('window' in rule ? (rule.count * SECOND) / rule.window : Infinity))
+  return Math.min(Infinity, ...rates)
+}
+
+function hundredths(speed: number): number {
+  return Math.floor(speed * 100 + 0.5) / 100
+}
+
+export function speedOf(queue: QueueState, tenant: Tenant): { speed: number; isMeasured: boolean } {
+  const own = rateOf(limitsOf(queue, tenant).map(({ rule }) => rule))
+  const weights = activeWeights(queue)
+  const share = (tenant.weight * 1000) / Math.max(weights, tenant.weight * 1000)
+  return speed(queue.now, tenant.pace, receivedBy(tenant), Math.min(own, rateOf(queue.limits.queue) * share))
+}
+
+export function queueSpeed(queue: QueueState): { speed: number; isMeasured: boolean } {
+  return speed(queue.now, queue.pace, queue.started, rateOf(queue.limits.queue))
+}
+
+function speed(now: number, pace: Pace, received: number, rate: number): { speed: number; isMeasured: boolean } {
+  const now10 = measured(pace, now, received)
+  if (pace.since > 0 && now - pace.since >= 2 * SLOT) return { speed: hundredths(now10), isMeasured: true }
+  const soFar = (now10 * 2 * SLOT) / Math.max(SECOND, now - pace.since)
+  return { speed: hundredths(Math.max(1, rate === Infinity ? soFar : rate)), isMeasured: false }
+}
+
+/** Of those in line on each level, and of the parked. */
+export function activeWeights(queue: QueueState): number {
+  return levels.reduce((sum, level: Level) => sum + queue.weights[level], parkedWeights(queue))
+}
+
+export function parkedWeights(queue: QueueState): number {
+  return queue.tenants.filter(({ parking }) => parking).reduce((sum, { share }) => sum + share, 0)
+}
+
+/** In µs. */
+export function backoffOf(queue: QueueState, waiting: number, speedNow: number): number {
+  const { congestion, base_backoff: base, max_backoff: most } = queue.values
+  return congestion ? Math.min(most, base + Math.floor(waiting / (speedNow || 1)) * SECOND) : base
+}
+
+export function backoffOfTenant(queue: QueueState, tenant: Tenant): number {
+  return backoffOf(queue, queue.jobsOf(tenant.name, 'waiting').length, speedOf(queue, tenant).speed)
+}
+
+/** Parked by a limit, or pushed back by the upstream. */
+export function throttle(queue: QueueState, tenant: Tenant): void {
+  tenant.throttles = { count: tenant.throttles.count + 1, second: Math.floor(queue.now / SECOND) }
+}
+
+/** Nothing else is to be done for the tenant of an action that has ended. */
+export function endStatistics(queue: QueueState): void {
+  for (const action of queue.script.over) {
+    const tenant = queue.tenants.find(({ name }) => name === action.tenant)
+    if (!tenant) continue
+    const left = [...queue.jobsOf(tenant.name, 'waiting'), ...queue.jobsOf(tenant.name, 'delayed')]
+    const others = queue.jobsOf(tenant.name, 'running').filter((job) => job.action !== action)
+    if (left.length + others.length === 0) resetStatistics(queue, tenant)
+  }
+}
+
+export function resetStatistics(queue: QueueState, tenant: Tenant): void {
+  tenant.throttles = { count: 0, second: 0 }
+  tenant.backoff = 0
+  tenant.uncounted = receivedBy(tenant) - queue.jobsOf(tenant.name, 'running').length
+}
+
+export function receivedBy({ stands, costs }: Tenant): number {
+  return levels.reduce((sum, level) => sum + stands[level].received, -costs)
+}
+
+/** Its place by backlog is looked at when that has grown, with a new slot of time, and when nothing is left. */
+export function rankAll(queue: QueueState): void {
+  for (const tenant of queue.tenants) {
+    const waiting = queue.jobsOf(tenant.name, 'waiting').length
+    if (waiting === 0) tenant.ranked = 0
+    else if (waiting >= RANKED_FROM && (tenant.hasGrown || tenant.isPacedAnew)) tenant.ranked = digitsOf(waiting)
+    else if (tenant.isPacedAnew) tenant.ranked = 0
+  }
+}
+
+function digitsOf(count: number): number {
+  return count.toString(2).length
+}
