@@ -37,6 +37,10 @@ export class ApiClient {
     return this.#json(await this.#send(path, withJson('POST', body), query))
   }
 
+  async put<Answer>(path: string, body: unknown): Promise<Answer> {
+    return this.#json(await this.#send(path, withJson('PUT', body)))
+  }
+
   async patch<Answer>(path: string, body: unknown): Promise<Answer> {
     return this.#json(await this.#send(path, withJson('PATCH', body)))
   }

@@ -15,6 +15,7 @@ const loaders = {
   jobs: async () => (await import('./commands/jobs.ts')).jobsCommand(),
   tenants: async () => (await import('./commands/tenants.ts')).tenantsCommand(),
   limits: async () => (await import('./commands/limits.ts')).limitsCommand(),
+  schedules: async () => (await import('./commands/schedules.ts')).schedulesCommand(),
   dead: async () => (await import('./commands/dead.ts')).deadCommand(),
   keys: async () => (await import('./commands/keys.ts')).keysCommand(),
 } as const satisfies Record<string, () => Promise<Command>>

@@ -71,10 +71,10 @@ export function flagParam(description: string) {
     .meta({ type: 'boolean', description })
 }
 
-export function cursorParam(isCursor: (cursor: string) => boolean) {
+export function cursorParam(isCursor: (cursor: string) => boolean, longest = 100) {
   return z
     .string()
-    .max(100)
+    .max(longest)
     .refine(isCursor, 'must be the cursor of an earlier page')
     .optional()
     .meta({ description: 'Where the page begins: `cursor` of the page before it.' })

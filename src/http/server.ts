@@ -32,6 +32,7 @@ import { addJobRoutes } from './routes/jobs.ts'
 import { addLetterSweepRoutes } from './routes/letter-sweeps.ts'
 import { addLimitRoutes } from './routes/limits.ts'
 import { addQueueRoutes } from './routes/queues.ts'
+import { addScheduleRoutes } from './routes/schedules.ts'
 import { addTenantRoutes } from './routes/tenants.ts'
 import { checkServerOptions, type ServerOptions, type ServerSettings } from './server-options.ts'
 import { OpenStreams } from './sse.ts'
@@ -91,6 +92,7 @@ function addRoutes(app: App, context: Context): void {
   addDeadLetterRoutes(app, context)
   addLetterSweepRoutes(app, context)
   addBacklogRoutes(app, context)
+  addScheduleRoutes(app, context)
   addEventRoutes(app, context)
   addAuditRoutes(app, context)
 }

@@ -59,6 +59,12 @@ const matrix: Readonly<Record<string, Entry>> = {
   discardDeadLetter: { roles: workers, rival: 'hidden' },
   retryDeadLetters: { roles: workers },
   discardDeadLetters: { roles: workers },
+  listSchedules: { roles: ['admin', 'operator', 'viewer'] },
+  getSchedule: { roles: ['admin', 'operator', 'viewer'] },
+  setSchedule: { roles: staff },
+  pauseSchedule: { roles: staff },
+  removeSchedule: { roles: staff },
+  runSchedule: { roles: staff },
   listAudit: { roles: ['admin'] },
 }
 
@@ -72,6 +78,7 @@ async function fill({ mail }: HttpServer): Promise<string> {
   await mail.submit({ type: 'SEND', tenant: 'acme', id: 'order-17' })
   const action = { tenant: 'acme', action: 'summer-sale', type: 'SEND', keepResults: true, seal: false }
   await mail.submit({ ...action, jobs: [{ payload: 'acme’s own' }] })
+  await mail.schedules.set('nightly', { every: '1d', job: { type: 'SEND', tenant: 'acme' } })
   const { letters } = await mail.deadLetters.list()
   return letters[0]?.key ?? ''
 }

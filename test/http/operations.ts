@@ -36,7 +36,7 @@ export interface Media {
 /** One operation of the OpenAPI document. */
 export interface Operation {
   id: string
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With `{queue}` and the like. */
   path: string
   summary: string

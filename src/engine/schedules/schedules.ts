@@ -40,9 +40,13 @@ const DEFAULT_SOON_MS = 60_000
 // A process that claims finds out at once that the store was emptied, unless another was faster. Others ask this often.
 const CHECK_EVERY_MS = 60_000
 
+const cursorPattern = /^\d{1,16}:\S+$/
+
 const pageRules = {
   dueWithinMs: optional(integer({ min: 0, max: 366 * 86_400_000 })),
-  cursor: optional(text({ maxLength: 1_000, pattern: { test: /^\d+:\S+$/, words: 'a cursor that a page answered' } })),
+  cursor: optional(
+    text({ maxLength: 2_000, pattern: { test: cursorPattern, words: 'a cursor that a page answered' } }),
+  ),
   limit: integer({ min: 1, max: 500, default: 50 }),
 }
 
@@ -223,6 +227,10 @@ export class Schedules {
 function nextUs(definition: Definition, nowMs: number): string {
   const next = timetableOf(definition).next(nowMs)
   return next === undefined ? '' : String(next * 1_000)
+}
+
+export function isScheduleCursor(cursor: string): boolean {
+  return cursorPattern.test(cursor)
 }
 
 function toCursor(cursor: string): ScheduleCursor {

@@ -39,9 +39,12 @@ function rightRequest(operation: Operation, places: Places): Right {
 function badMethods(operation: Operation, right: Right): Attempt[] {
   const { path } = right
   const { 'content-type': _, ...headers } = right.headers
-  return ['PUT', 'OPTIONS', 'TRACE', 'PROPFIND', 'MKCOL', 'LOCK', 'UNLOCK', 'REPORT', 'SEARCH', 'COPY', 'MOVE']
-    .filter((method) => method !== operation.method)
-    .map((method) => ({ what: `the method ${method}`, method, path, headers, expected: [404] }))
+  return (
+    ['PUT', 'OPTIONS', 'TRACE', 'PROPFIND', 'MKCOL', 'LOCK', 'UNLOCK', 'REPORT', 'SEARCH', 'COPY', 'MOVE']
+      // A schedule is made by PUT.
+      .filter((method) => method !== 'PUT' || !operation.path.endsWith('/{schedule}'))
+      .map((method) => ({ what: `the method ${method}`, method, path, headers, expected: [404] }))
+  )
 }
 
 function badHeaders(operation: Operation, right: Right): Attempt[] {

@@ -46,8 +46,9 @@ const strangers = [
 export function badPaths(operation: Operation, places: Places, right: Right): Attempt[] {
   const named = operation.parameters.filter(({ in: place }) => place === 'path').map(({ name }) => name)
   const replaced = named.flatMap((name) => {
-    // Any text that can be a name may be the name of a tenant.
-    const values = name === 'tenant' ? badNames : [...badNames, ...strangers]
+    // Any text that can be a name may be the name of a tenant, or that of a schedule that is made.
+    const isAnyName = name === 'tenant' || (name === 'schedule' && operation.method === 'PUT')
+    const values = isAnyName ? badNames : [...badNames, ...strangers]
     return [...values, ...badEncodings].map((value) => ({
       ...right,
       what: `${value.slice(0, 40)} for ${name}`,
@@ -55,11 +56,11 @@ export function badPaths(operation: Operation, places: Places, right: Right): At
       expected: [400, 404, 414],
     }))
   })
-  // What stands there may be the name of a tenant.
-  const endsWithTenant = /tenants(\/\{tenant\})?$/.test(operation.path)
+  // What stands there may be the name of a tenant, or that of a schedule that is made.
+  const endsWithName = /tenants(\/\{tenant\})?$/.test(operation.path) || operation.method === 'PUT'
   const suffixes = ['/', '//', ...badEncodings, '%00']
   const more = ['/.', '/..', '/%2e%2e/', '/__proto__', '.json', ';v=1', '~', '%20', '*', '%2f', "'"]
-  const tails = endsWithTenant ? suffixes : [...suffixes, ...more]
+  const tails = endsWithName ? suffixes : [...suffixes, ...more]
   const changed = [
     ...tails.map((tail) => right.path + tail),
     `/${right.path}`,

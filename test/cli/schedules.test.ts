@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { folderWith, removeFolder, ServerProcess } from './server-process.ts'
+
+let folder: string
+let server: ServerProcess
+
+beforeAll(async () => {
+  folder = folderWith()
+  server = await ServerProcess.start(folder, ['--queue', 'web=100/s'])
+})
+afterAll(async () => {
+  await server.stop()
+  await removeFolder(folder)
+})
+
+const nightly = ['--cron', '0 3 * * *', '--time-zone', 'Europe/Berlin', '--type', 'http.request', '-q', 'web']
+
+it('makes, lists, pauses, resumes, runs and removes a schedule', async () => {
+  const payload = '{"url":"http://unknown.example"}'
+  const [made] = await server.data(['schedules', 'set', 'nightly', ...nightly, '-t', 'acme', '--payload', payload])
+  await server.data(['schedules', 'set', 'soon', '--every', '1m', '--type', 'http.request', '-q', 'web'])
+  const all = await server.data(['schedules', 'ls', '-q', 'web'])
+  const soon = await server.data(['schedules', 'ls', '-q', 'web', '--due-within', '60s'])
+  const [paused] = await server.data(['schedules', 'pause', 'soon', '-q', 'web'])
+  const [resumed] = await server.data(['schedules', 'resume', 'soon', '-q', 'web'])
+  const [run] = await server.data(['schedules', 'run', 'nightly', '-q', 'web'])
+  const [removed] = await server.data(['schedules', 'rm', 'soon', '-q', 'web'])
+  const gone = await server.sluice(['schedules', 'rm', 'soon', '-q', 'web'])
+
+  expect(made).toMatchObject({ cron: '0 3 * * *', job: { tenant: 'acme', payload: JSON.parse(payload) } })
+  expect(all).toMatchObject([{ name: 'soon' }, { name: 'nightly' }])
+  expect(soon).toMatchObject([{ name: 'soon', everyMs: 60_000 }])
+  expect([paused, resumed]).toMatchObject([{ pausedSince: expect.any(Number) }, { nextAt: expect.any(Number) }])
+  expect(run).toMatchObject({ id: expect.stringMatching(/^nightly@/), isNew: true })
+  expect(removed).toEqual({ name: 'soon', removed: true })
+  expect(gone).toMatchObject({ code: 3, stdout: '' })
+})
+
+it('is a table for people', async () => {
+  await server.data(['schedules', 'set', 'nightly', ...nightly])
+
+  const { stdout, stderr } = await server.sluice(['schedules', 'ls', '-q', 'web'])
+
+  expect(stdout).toMatch(/^name +when +next .*\nnightly +0 3 \* \* \* Europe\/Berlin +\d{4}-/)
+  expect(stderr).toContain('1 schedules, 0 of them due within 60s')
+})
+
+it('says in one line what cannot be', async () => {
+  const cron = await server.sluice(['schedules', 'set', 'x', '--cron', '0 99 * * *', '--type', 'A', '-q', 'web'])
+  const payload = await server.sluice(['schedules', 'set', 'x', ...nightly, '--payload', '{'])
+
+  expect(cron).toMatchObject({ code: 2, stdout: '' })
+  expect(cron.stderr).toMatch(/^sluice: .*cron cannot be understood: Invalid value for hour: 99.*\n$/)
+  expect(payload).toMatchObject({ code: 2, stdout: '' })
+  expect(payload.stderr).toMatch(/^sluice: --payload must be JSON: .*\n$/)
+})
