@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { checkOptions, integer, optional, type Rule, record, text } from '../assert.ts'
 import { CliError } from './cli-error.ts'
 import type { ServedQueue, SluiceConfig } from './define-config.ts'
+import { importTypeScript, NoTypeScriptError } from './typescript-config.ts'
 
 const fileNames = ['sluice.config.ts', 'sluice.config.mjs', 'sluice.config.js']
 
@@ -45,7 +45,7 @@ export async function loadConfig(folder: string, named: string | undefined): Pro
   if (module.default === undefined) {
     throw new CliError('usage', `${path}: has no default export; write: export default defineConfig({ … })`)
   }
-  const given = checkOptions(path, unwrapped(module.default), configRules)
+  const given = checkOptions(path, module.default, configRules)
   // What is not given must be missing, not undefined: the library has defaults for it.
   const config = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as SluiceConfig
   return { path, config }
@@ -55,40 +55,14 @@ function findConfig(folder: string): string | undefined {
   return fileNames.map((name) => join(folder, name)).find((path) => existsSync(path))
 }
 
-/** A TypeScript loader that makes CommonJS of it puts the default export one level deeper. */
-function unwrapped(exported: unknown): unknown {
-  const isWrapped =
-    typeof exported === 'object' && exported !== null && '__esModule' in exported && 'default' in exported
-  return isWrapped ? exported.default : exported
-}
-
 async function importConfig(path: string): Promise<unknown> {
-  const url = pathToFileURL(path).href
   try {
-    return await import(url)
+    return path.endsWith('.ts') ? await importTypeScript(path) : await import(pathToFileURL(path).href)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_UNKNOWN_FILE_EXTENSION') return importWithTsx(path, url)
-    throw new CliError('usage', `${path} could not be loaded: ${(error as Error).message}`, { cause: error })
-  }
-}
-
-/** Node before 22.18 cannot read TypeScript; a project that has tsx can. */
-async function importWithTsx(path: string, url: string): Promise<unknown> {
-  let loader: string
-  try {
-    loader = createRequire(path).resolve('tsx/esm/api')
-  } catch {
-    throw new CliError(
-      'usage',
-      `${path} is TypeScript, which Node ${process.versions.node} cannot read by itself: install tsx in the project, use Node 22.18 or newer, or write sluice.config.mjs`,
-    )
-  }
-  try {
-    const { tsImport } = (await import(pathToFileURL(loader).href)) as {
-      tsImport(specifier: string, parent: string): Promise<unknown>
-    }
-    return await tsImport(url, import.meta.url)
-  } catch (error) {
-    throw new CliError('usage', `${path} could not be loaded: ${(error as Error).message}`, { cause: error })
+    const problem =
+      error instanceof NoTypeScriptError
+        ? `is TypeScript, which Node ${process.versions.node} cannot read by itself: install tsx in the project, use Node 22.18 or newer, or write sluice.config.mjs`
+        : `could not be loaded: ${(error as Error).message}`
+    throw new CliError('usage', `${path} ${problem}`, { cause: error })
   }
 }

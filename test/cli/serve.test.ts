@@ -49,13 +49,17 @@ describe('sluice serve', () => {
     expect(changing.stderr).toMatch(/give a key that may with --key or SLUICE_KEY/)
   })
 
-  it('runs the processors of a config file in TypeScript', async () => {
-    const config = `export default {
-      queues: { web: { processors: { greet: (job: { payload: { name: string } }) => { console.error('hello ' + job.payload.name) } } } },
+  it.each([
+    { where: 'a project of modules', manifest: { 'package.json': '{"type":"module"}' } },
+    { where: 'a folder without package.json', manifest: {} },
+  ])('runs the processors of a config file in TypeScript, in $where', async ({ manifest }) => {
+    const config = `import { greeting } from './greeting.ts'
+    const words: string = await Promise.resolve(greeting)
+    export default {
+      queues: { web: { processors: { greet: (job: { payload: { name: string } }) => { console.error(words + job.payload.name) } } } },
     } as const`
-    const server = await ServerProcess.start(
-      folder({ 'sluice.config.ts': config, 'package.json': '{"type":"module"}' }),
-    )
+    const place = folder({ 'sluice.config.ts': config, 'greeting.ts': "export const greeting = 'hello '", ...manifest })
+    const server = await ServerProcess.start(place)
 
     await fetch(`${server.url}/v1/queues/web/jobs`, {
       method: 'POST',

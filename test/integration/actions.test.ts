@@ -207,6 +207,18 @@ describe('an action that was begun before', () => {
 
     expect(await action.finished({ timeoutMs: 20_000 })).toMatchObject({ state: 'COMPLETED' })
   })
+
+  it('is sealed in time by a process that has nothing else to do', async () => {
+    const queue = engine.queue()
+    queue.process('T', () => {})
+    const client = engine.server.client()
+    await until(async () => (await client.keys('*:idle')).length > 0)
+
+    const action = await queue.submit({ tenant: 'a', type: 'T', seal: false, sealTimeoutMs: 300, jobs: [] })
+
+    // Less than one of its long reads takes.
+    expect(await action.finished({ timeoutMs: 4_000 })).toMatchObject({ state: 'COMPLETED' })
+  })
 })
 
 describe('an action without a name of the caller’s', () => {

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type InstalledPackage, installPackage } from './installed-package.ts'
 
@@ -73,7 +74,7 @@ describe('the package, packed and installed in an empty project', () => {
     /** Runs it in the project, and says how it ended. */
     const source = (...args: string[]) => `import { spawnSync } from 'node:child_process'
       import { writeFileSync } from 'node:fs'
-      writeFileSync('sluice.config.ts', 'export default {}')
+      writeFileSync('sluice.config.ts', "import { defineConfig } from 'sluice'\\nexport default defineConfig({ prot: 1 as number })")
       const command = ${JSON.stringify(args)}
       const main = new URL('./node_modules/sluice/dist/cli/main.js', import.meta.url).pathname
       const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...command], { encoding: 'utf8' })
@@ -94,6 +95,15 @@ describe('the package, packed and installed in an empty project', () => {
         expect(stderr).toMatch(/^sluice: .*sluice\.config\.ts is TypeScript, .*install tsx in the project, .*\n$/)
       },
     )
+
+    it('reads a config file in TypeScript with the tsx of the project, though that is of no modules', async () => {
+      const tsx = fileURLToPath(new URL('..', import.meta.resolve('tsx')))
+      const link = `import { symlinkSync } from 'node:fs'; symlinkSync(${JSON.stringify(tsx)}, 'node_modules/tsx')\n`
+      const { status, stderr } = JSON.parse(await installed.run('tsx.mjs', link + source('serve', '--port', '0')))
+
+      expect(status).toBe(2)
+      expect(stderr).toMatch(/^sluice: .*prot is not an option; did you mean "port"\?.*\n$/)
+    })
   })
 
   it('brings its types along, also for a compiler that reads every declaration', async () => {

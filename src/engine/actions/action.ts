@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { abortSignal, checkOptions, integer, oneOf, optional } from '../../assert.ts'
 import { UnknownActionError, WaitedTooLongError } from '../../errors.ts'
 import { type ActionLetter, lettersOf, resultsByFinish, resultsByJob } from '../../store/action-results.ts'
@@ -147,7 +148,14 @@ export class Action {
    * its jobs runs any more.
    */
   async *progress(options: { signal?: AbortSignal } = {}): AsyncGenerator<ActionProgress, void, undefined> {
-    for await (const found of this.#changes(options.signal)) yield toProgress(found)
+    let shownAt = Number.NEGATIVE_INFINITY
+    for await (const found of this.#changes(options.signal)) {
+      // The end comes at once, for those who wait for it alone.
+      const earlyMs = Math.ceil(shownAt + STEP_MS - performance.now())
+      if (earlyMs > 0) await unlessAborted(sleep(earlyMs), options.signal)
+      shownAt = performance.now()
+      yield toProgress(found)
+    }
   }
 
   /** Resolves when it has ended, whichever way; rejects with WaitedTooLongError after `timeoutMs`. */
@@ -227,7 +235,7 @@ export class Action {
     )
   }
 
-  /** As it stands now and after every change. */
+  /** As it stands now and after every change, a step apart; and its end, at once. */
   async *#changes(signal: AbortSignal | undefined): AsyncGenerator<FoundAction> {
     await this.#host.ready()
     const changes = await this.#host.watcher.follow(this.#tokens.tenant, this.#tokens.name)

@@ -1,17 +1,21 @@
 #!lua
--- Makes an action, or finds the one of that name: whoever submits to it goes on from there.
+-- Makes an action, or finds the one of that name: whoever submits to it goes on from there. If it is to be sealed by
+-- time before anybody looks again, an idle client is woken to hold the alarm for that.
 -- Replies {"opened", is_new, state, sealed, received, level, lane}, or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local actions = require "actions"
 local duties = require "duties"
 local requests = require "requests"
+local waking = require "waking"
 local queue_key = KEYS[1] -- hash: the queue's state
 local client_key = KEYS[2] -- hash: replies to the client's last requests
 local actions_key = KEYS[3] -- zset: tenant:name → when the action was made
 local events_key = KEYS[4] -- stream: what happened
 local duties_key = KEYS[5] -- zset: duty → when it may be taken
 local duty_tries_key = KEYS[6] -- hash: duty → how often it was tried in vain
+local idle_key = KEYS[7] -- zset: client → until when it is known to wait
+local alarm_key = KEYS[8] -- string: instant:client
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local tenant = ARGV[3] -- whose it is
@@ -44,7 +48,7 @@ if known then
 end
 local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, events = events_key, duties = duties_key,
-  duty_tries = duty_tries_key,
+  duty_tries = duty_tries_key, idle = idle_key, alarm = alarm_key,
 }, time.now(now_given))
 if not q then
   return { "unregistered" }
@@ -62,6 +66,8 @@ if not action then
   duties.drop(q, duties.name("webhook", action))
   local own_key = q.keys.prefix .. "actions:" .. tenant
   redis.call("EXISTS", own_key)
+  local sealed_at = rules.seal_timeout > 0 and q.now + rules.seal_timeout or time.NEVER
+  local sleeper = sealed_at < (waking.alarm(q) or time.NEVER) and waking.find(q)
   for _, gone in ipairs(forgotten(q, actions_key, FORGOTTEN_AT_ONCE)) do
     redis.call("ZREM", actions_key, gone.member)
     redis.call("ZREM", gone.own_key, gone.name)
@@ -76,6 +82,9 @@ if not action then
   actions.transition(q, action, "CREATED")
   actions.save(q)
   queue.save(q)
+  if sleeper then
+    waking.wake(q, sleeper)
+  end
 end
 return requests.remember(client_key, request, {
   "opened", is_new, action.state, action.sealed, action.received, action.rules.level, action.rules.lane,

@@ -99,6 +99,19 @@ it('has the action sealed some time after its producer was last heard of', async
   expect(heardOf.changes).toMatchObject({ duties: { 'seal:a:mail': 1_006_000_000 } })
 })
 
+it('wakes an idle client to hold the alarm for the sealing, unless one holds an earlier one', async () => {
+  await store.claim(1, { idleForMs: 60_000 }, 'sleeper')
+
+  const first = await store.changesOf(() => store.openAction('mail', { sealTimeoutMs: 5_000 }))
+  await store.claim(1, { idleForMs: 60_000 }, 'sleeper')
+  const later = await store.changesOf(() => store.openAction('later', { sealTimeoutMs: 6_000 }))
+  const sooner = await store.changesOf(() => store.openAction('sooner', { sealTimeoutMs: 4_000 }))
+
+  expect(first.changes).toMatchObject({ idle: null, 'wake:sleeper': ['work'] })
+  expect(later.changes).not.toHaveProperty('idle')
+  expect(sooner.changes).toMatchObject({ idle: null })
+})
+
 it('tells no webhook of a new action of the end of a forgotten one', async () => {
   await store.openAction('mail', {}, { webhook: '{"url":"old"}' })
   await store.sealAction('mail')
