@@ -179,8 +179,9 @@ local function serve(q, tenant, level, allowed, is_guarded)
   end
   if free == 0 then
     park(q, tenant, at, until_us, limit)
-  elseif not is_held and (got > 0 or is_over) then
-    -- Without a job it has let a turn pass that its small weight owed: its next may come in this very claim.
+  elseif (not is_held or (q.budget and q.budget.is_used_up)) and (got > 0 or is_over) then
+    -- Without a job it has let a turn pass that its small weight owed: its next may come in this very claim. So may
+    -- that of one whose next job costs more than was left of this turn.
     turns.insert(q, level, tenant)
   end
 end

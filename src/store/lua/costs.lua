@@ -46,7 +46,7 @@ end
 function costs.open(q, tenant, level, rest)
   local groups = scopes(q, tenant, level)
   local permits, slots = room(groups)
-  q.budget = { rest = rest, permits = permits, groups = groups, spent = 0, need = nil }
+  q.budget = { rest = rest, permits = permits, groups = groups, spent = 0, need = nil, is_used_up = false }
   return slots
 end
 
@@ -54,22 +54,21 @@ end
 -- what is there.
 function costs.fits(q, text)
   local budget, cost = q.budget, record.cost(text)
-  if budget.spent >= budget.rest then
+  if budget.spent >= budget.rest or (budget.spent > 0 and budget.spent + cost > budget.permits) then
+    budget.is_used_up = true
     return false
   end
   if budget.spent > 0 then
-    if budget.spent + cost > budget.permits then
+    budget.spent = budget.spent + cost
+    return true
+  end
+  for _, states in ipairs(budget.groups) do
+    if instant(states, cost) > q.now then
+      budget.need = cost
       return false
     end
-  else
-    for _, states in ipairs(budget.groups) do
-      if instant(states, cost) > q.now then
-        budget.need = cost
-        return false
-      end
-    end
   end
-  budget.spent = budget.spent + cost
+  budget.spent = cost
   return true
 end
 

@@ -8,6 +8,8 @@ import type { Tenant } from './tenant.ts'
 /** What one turn may cost, where jobs can cost more than one permit. */
 export class Budget {
   spent = 0
+  /** The turn, or what the limits have for it, was too little for a further job: its next turn may be in this claim. */
+  isUsedUp = false
   /** What the first job would have cost, if that was too much. */
   need: number | undefined
   /** How many jobs there are slots for. */
@@ -38,10 +40,11 @@ export class Budget {
 
   /** The first job may be one that the limits have saved up for; the others must fit into what is there. */
   takes(cost: number): boolean {
-    if (this.spent >= this.#rest) return false
-    if (this.spent > 0) {
-      if (this.spent + cost > this.#permits) return false
-    } else if (this.#scopes.some(([, limits]) => latestInstant(limits, cost).until > this.#now)) {
+    if (this.spent >= this.#rest || (this.spent > 0 && this.spent + cost > this.#permits)) {
+      this.isUsedUp = true
+      return false
+    }
+    if (this.spent === 0 && this.#scopes.some(([, limits]) => latestInstant(limits, cost).until > this.#now)) {
       this.need = cost
       return false
     }

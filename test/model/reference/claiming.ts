@@ -216,7 +216,7 @@ function serve(queue: QueueState, claim: Claim, { name, level, isGuarded }: Turn
   if (left.permits === 0) {
     stand.used = 0
     parkFor(queue, tenant, left)
-  } else if (!isHeld && (got > 0 || isOver)) {
+  } else if ((!isHeld || budget?.isUsedUp) && (got > 0 || isOver)) {
     claim.lines[level].push({ name, score: stand.score })
   }
 }

@@ -1,0 +1,194 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { decodeJobs } from '../../engine/job.ts'
+import { finishedAs, record, ScriptStore, shortly } from '../../testing/script-store.ts'
+import { changeSettings } from './change-settings.ts'
+import type { ClaimReply } from './finish-and-claim.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+const SECOND = 1_000_000
+/** A permit every 100 ms, two at once. */
+const bucket = { kind: 'bucket', limit: 11, windowMs: 1_000, burst: 2, jitterMs: 0 } as const
+
+/** Jobs of one tenant, by what they cost; their payloads are 1, 2, … */
+function submit(tenant: string, costs: readonly number[]) {
+  const entries = costs.map((cost, at) => (cost === 1 ? record(at + 1) : `*${cost};${record(at + 1)}`))
+  return store.submit(tenant, costs.length, { entries })
+}
+
+const finished = (claim: ClaimReply) =>
+  finishedAs(claim, { outcome: 'succeeded' }).map((job) => ({ ...job, isSpecial: true }))
+
+describe('a job that costs more', () => {
+  it('is charged what it costs', async () => {
+    await store.begin({ limits: { queue: { kind: 'window', limit: 10, windowMs: 10_000 } } })
+    await submit('a', [3, 4, 5])
+
+    const { reply, changes } = await store.changesOf(() => store.claim(5))
+
+    expect(shortly(reply)).toBe('a1 a2')
+    expect(changes.limits).toMatchObject({ 'queue/queue/window': '1000000000:7:0' })
+    expect(changes.queue).toMatchObject({ 'granted:queue/queue': '7' })
+  })
+
+  it('is saved up for when it costs more than the burst: the queue waits, then serves it', async () => {
+    await store.begin({ limits: { queue: bucket } })
+    await submit('a', [6, 1])
+    await submit('b', [1])
+
+    // Nothing was granted before, so that much is saved up.
+    const first = await store.claim(9, { idleForMs: 60_000 })
+    await store.claim(0, { finished: finished(first) })
+    store.now += 500_000 - 1
+    const early = await store.claim(1)
+    store.now += 1
+    const later = await store.claim(1)
+
+    expect(shortly(first)).toBe('a1')
+    expect(shortly(early)).toBe('')
+    expect(shortly(later)).toBe('b1')
+  })
+
+  it('holds its tenant alone where the tenant’s own limit has to save up', async () => {
+    await store.begin({ limits: { tenant: bucket } })
+    await submit('a', [1, 8])
+    await submit('b', [1])
+    const first = await store.claim(1)
+
+    const { reply, changes } = await store.changesOf(() => store.claim(5))
+    // One permit was used: the tat is 100 ms ahead, and six more must come together.
+    store.now += 700_000 - 1
+    const early = await store.claim(5)
+    store.now += 1
+
+    expect(shortly(first)).toBe('a1')
+    expect(shortly(reply)).toBe('b1')
+    expect(changes.parked).toEqual({ a: 1_000_700_000 })
+    expect(shortly(early)).toBe('')
+    expect(shortly(await store.claim(5))).toBe('a2')
+  })
+
+  it('never lets more than the limit through in any sliding window, whatever jobs cost', async () => {
+    const limit = 20
+    await store.begin({ limits: { queue: { kind: 'bucket', limit, windowMs: 1_000, burst: 4, jitterMs: 0 } } })
+    let seed = 7
+    const random = (below: number) => {
+      seed = (seed * 48_271) % 2_147_483_647
+      return seed % below
+    }
+    for (const tenant of ['a', 'b', 'c'])
+      await submit(
+        tenant,
+        Array.from({ length: 40 }, () => 1 + random(limit)),
+      )
+    const grants: { at: number; cost: number }[] = []
+
+    for (let step = 0; step < 400; step++) {
+      const claim = await store.claim(1 + random(4))
+      for (const { cost } of decodeJobs(claim.fence, claim.jobs, [])) grants.push({ at: store.now, cost })
+      if (claim.jobs.length > 0) await store.claim(0, { finished: finished(claim) })
+      store.now += random(300_000)
+    }
+
+    const inWindowFrom = (from: number) =>
+      grants.filter(({ at }) => at >= from && at < from + SECOND).reduce((sum, { cost }) => sum + cost, 0)
+    expect(grants.length).toBeGreaterThan(40)
+    expect(Math.max(...grants.map(({ at }) => inWindowFrom(at)))).toBeLessThanOrEqual(limit)
+  })
+
+  it('counts as what it costs for turns and fairness', async () => {
+    await store.begin()
+    await submit('a', [4, 4, 4, 4])
+    await submit('b', [1, 1, 1, 1, 1, 1, 1, 1])
+    const order: string[] = []
+
+    for (let at = 0; at < 10; at++) order.push(shortly(await store.claim(1)))
+
+    // A turn is four: one job of a, four of b.
+    expect(order).toEqual(['a1', 'b1', 'b2', 'b3', 'b4', 'a2', 'b5', 'b6', 'b7', 'b8'])
+  })
+
+  it('that overdraws its turn pays with the next', async () => {
+    await store.begin()
+    await submit('a', [9, 9])
+    await submit(
+      'b',
+      Array.from({ length: 20 }, () => 1),
+    )
+    const order: string[] = []
+
+    for (let at = 0; at < 14; at++) order.push((shortly(await store.claim(1))[0] as string) ?? '')
+
+    // Nine are two turns of four, and one is still owed.
+    expect(order.join('')).toBe('abbbbbbbbabbbb')
+  })
+
+  it('gives back all it cost when it was not started', async () => {
+    await store.begin({ limits: { queue: { kind: 'window', limit: 10, windowMs: 10_000 } } })
+    await submit('a', [7])
+    const claim = await store.claim(1)
+
+    await store.claim(0, {
+      finished: finishedAs(claim, { outcome: 'returned' }).map((job) => ({ ...job, isSpecial: true })),
+    })
+
+    expect(await store.client.hget(store.keys().limits, 'queue/queue/window')).toBe('1000000000:0:0')
+  })
+
+  it.each([
+    ['a bucket', { kind: 'bucket', limit: 5, windowMs: 1_000, burst: 1, jitterMs: 0 }],
+    ['a window', { kind: 'window', limit: 5, windowMs: 1_000 }],
+  ] as const)(
+    'than %s can grant since that was lowered gets all of it, and stops nobody for ever',
+    async (_, lower) => {
+      await store.begin({ limits: { queue: bucket } })
+      await submit('a', [11])
+      await submit('b', [1])
+      const patch = { limits: { queue: { queue: { name: 'queue', ...ruleOf(lower) } } } }
+      await changeSettings(store.requests('operator'), patch, store.nowUs)
+      const got: string[] = []
+
+      for (let at = 0; at < 10; at++) {
+        got.push(shortly(await store.claim(1)))
+        store.now += 500_000
+      }
+
+      expect(got.filter((each) => each !== '')).toEqual(['a1', 'b1'])
+    },
+  )
+})
+
+/** As scripts have it, in µs. */
+function ruleOf(definition: { kind: 'bucket' | 'window'; limit: number; windowMs: number }) {
+  const { kind, limit: count, windowMs } = definition
+  const common = { count, window: windowMs * 1_000, jitter: 0 }
+  return kind === 'bucket' ? { kind, ...common, burst: 1 } : { kind, ...common, offset: 0 }
+}
+
+describe('submitting', () => {
+  it.each([
+    ['queue', { limits: { queue: bucket } }],
+    ['level', { limits: { levels: { normal: { normal: bucket } } } }],
+    ['tenant', { limits: { tenant: { rate: bucket } } }],
+  ] as const)('refuses what a limit of the %s could never grant, and stores nothing', async (_, options) => {
+    await store.begin(options)
+
+    const { reply, changes } = await store.changesOf(() => submit('a', [1, 12, 11]))
+
+    expect(reply).toMatchObject({ accepted: 0, costly: { line: 0, job: 1, most: 11 } })
+    expect(changes).toEqual({})
+  })
+
+  it('takes what a quota may not grant today: its upstream may tomorrow', async () => {
+    await store.begin({ limits: { queue: { kind: 'quota' } } })
+
+    expect(await submit('a', [1_000_000])).toMatchObject({ accepted: 1, costly: undefined })
+  })
+})
