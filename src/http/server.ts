@@ -24,6 +24,7 @@ import { addActionUploadRoutes } from './routes/action-uploads.ts'
 import { addActionRoutes } from './routes/actions.ts'
 import { addAuditRoutes } from './routes/audit.ts'
 import { addBacklogRoutes } from './routes/backlog.ts'
+import { addCongestionRoutes } from './routes/congestion.ts'
 import { addDeadLetterRoutes } from './routes/dead-letters.ts'
 import { addDocsRoutes } from './routes/docs.ts'
 import { addEventRoutes } from './routes/events.ts'
@@ -88,6 +89,7 @@ function addRoutes(app: App, context: Context): void {
   addActionRoutes(app, context)
   addActionStreamRoutes(app, context)
   addTenantRoutes(app, context)
+  addCongestionRoutes(app, context)
   addLimitRoutes(app, context)
   addDeadLetterRoutes(app, context)
   addLetterSweepRoutes(app, context)

@@ -34,6 +34,14 @@ const counts = z
   })
   .meta({ description: 'Over all tenants; for the key of a tenant its own jobs only.' })
 
+const congestion = z.object({
+  enabled: z.boolean(),
+  baseBackoffMs: z.number(),
+  maxBackoffMs: z.number(),
+  snapshotMs: z.number(),
+  retentionMs: z.number(),
+})
+
 const fairness = z.object({ quantum: z.number(), alpha: z.number(), maxProgressMs: z.number(), maxWaitMs: z.number() })
 
 const queueView = z
@@ -43,6 +51,7 @@ const queueView = z
     pausedSince: instant.optional(),
     levelsPaused: levelFlags,
     fairness,
+    congestion,
     counts,
   })
   .meta({
@@ -52,6 +61,13 @@ const queueView = z
         paused: false,
         levelsPaused: { high: false, normal: false, low: true },
         fairness: { quantum: 4, alpha: 0, maxProgressMs: 60000, maxWaitMs: 60000 },
+        congestion: {
+          enabled: true,
+          baseBackoffMs: 1000,
+          maxBackoffMs: 120000,
+          snapshotMs: 10000,
+          retentionMs: 3600000,
+        },
         counts: { waiting: 17, delayed: 0, running: 10, submitted: 1027, succeeded: 1000 },
       },
     ],
@@ -71,8 +87,21 @@ const queueChange = z
         maxWaitMs: z.number().int().min(0).max(86_400_000).optional(),
       })
       .optional(),
+    congestion: z
+      .strictObject({
+        enabled: z.boolean().optional(),
+        baseBackoffMs: z.number().int().min(1).max(86_400_000).optional(),
+        maxBackoffMs: z.number().int().min(1).max(86_400_000).optional(),
+        snapshotMs: z.number().int().min(1_000).max(86_400_000).optional(),
+        retentionMs: z.number().int().min(1_000).max(2_592_000_000).optional(),
+      })
+      .optional()
+      .meta({ description: 'What a backlog means in time, and how long jobs wait that were pushed back.' }),
   })
-  .refine((change) => Object.keys(change).length > 0, 'must have at least one of paused, levelsPaused, fairness')
+  .refine(
+    (change) => Object.keys(change).length > 0,
+    'must have at least one of paused, levelsPaused, fairness, congestion',
+  )
   .meta({ examples: [{ levelsPaused: { low: true }, fairness: { maxWaitMs: 30000 } }] })
 
 async function viewOf(queue: Queue, tenant: string | undefined): Promise<z.infer<typeof queueView>> {
@@ -85,6 +114,7 @@ async function viewOf(queue: Queue, tenant: string | undefined): Promise<z.infer
     pausedSince,
     levelsPaused: Object.fromEntries(isPaused) as z.infer<typeof levelFlags>,
     fairness: { quantum, alpha, maxProgressMs, maxWaitMs },
+    congestion: view.congestion,
     counts: inAll ?? (await ownCounts(queue, tenant ?? '')),
   }
 }
@@ -96,7 +126,11 @@ async function ownCounts(queue: Queue, tenant: string) {
 
 async function change(queue: Queue, wanted: z.infer<typeof queueChange>): Promise<void> {
   // First, because it alone can still be refused.
-  if (wanted.fairness) await queue.change(definedOnly(wanted.fairness))
+  const { fairness: shares, congestion: backoffs } = wanted
+  if (shares || backoffs) {
+    const changes = definedOnly(shares ?? {})
+    await queue.change(backoffs ? { ...changes, congestion: definedOnly(backoffs) } : changes)
+  }
   if (wanted.paused !== undefined) await (wanted.paused ? queue.pause() : queue.resume())
   for (const level of levels) {
     const paused = wanted.levelsPaused?.[level]
