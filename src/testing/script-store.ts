@@ -4,7 +4,7 @@ import { checkQueueOptions, declaredSettings, type QueueOptions } from '../engin
 import { keyPrefix, type QueueKeys, queueKeys } from '../store/keys.ts'
 import type { Level } from '../store/names.ts'
 import { encodeRecord } from '../store/record.ts'
-import { openRedis, type Redis } from '../store/redis.ts'
+import { openRedis, type Redis, type RedisOptions } from '../store/redis.ts'
 import { Requests } from '../store/requests.ts'
 import { endAction } from '../store/scripts/end-action.ts'
 import {
@@ -33,6 +33,25 @@ const START = 1_000_000_000
 const QUEUE = 'q'
 const PREFIX = 'test'
 
+/** A server that script tests run on. */
+interface ScriptServer {
+  /** The node that has the keys of the queue. */
+  readonly server: TestRedis
+  readonly redis: RedisOptions['redis']
+  stop(): Promise<void>
+}
+
+/** A one-node cluster of each store's own, unless a test says otherwise. */
+let startServer = async (): Promise<ScriptServer> => {
+  const server = await startRedis({ cluster: true })
+  return { server, redis: { path: server.path }, stop: () => server.stop() }
+}
+
+/** Every script test from now on runs on this server, which somebody else stops. @param server - Has the slot of `{q}`. */
+export function runScriptTestsOn(server: TestRedis, redis: RedisOptions['redis']): void {
+  startServer = async () => ({ server, redis, stop: async () => {} })
+}
+
 /**
  * One queue on a one-node cluster, where a script that touches two slots fails; time is injected and stands still.
  * Says what a script changed in the whole keyspace, and which keys it met too late.
@@ -45,26 +64,27 @@ export class ScriptStore {
   readonly server: TestRedis
   readonly client: Client
   readonly #redis: Redis
+  readonly #stopServer: () => Promise<void>
   readonly #monitor: ScriptMonitor
   readonly #requests = new Map<string, Requests>()
 
   static async start(): Promise<ScriptStore> {
-    const server = await startRedis({ cluster: true })
-    const client = server.client()
-    return new ScriptStore(server, client, await ScriptMonitor.start(server))
+    const started = await startServer()
+    return new ScriptStore(started, started.server.client(), await ScriptMonitor.start(started.server))
   }
 
-  private constructor(server: TestRedis, client: Client, monitor: ScriptMonitor) {
-    this.server = server
+  private constructor(started: ScriptServer, client: Client, monitor: ScriptMonitor) {
+    this.server = started.server
     this.client = client
     this.#monitor = monitor
-    this.#redis = openRedis({ redis: { path: server.path } })
+    this.#stopServer = () => started.stop()
+    this.#redis = openRedis({ redis: started.redis })
   }
 
   async stop(): Promise<void> {
     this.#monitor.stop()
     await this.#redis.close()
-    await this.server.stop()
+    await this.#stopServer()
   }
 
   /** Starts over with a registered queue that holds nothing. */

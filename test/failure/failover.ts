@@ -1,5 +1,6 @@
 import type { TestRedis } from '../../src/testing/redis-server.ts'
-import { now } from '../support/history.ts'
+import type { Violation } from '../support/checker.ts'
+import { type HistoryEvent, now } from '../support/history.ts'
 import type { TestSentinels } from '../support/sentinels.ts'
 import { until } from '../support/until.ts'
 import type { Scenario, Worker } from './scenario.ts'
@@ -29,6 +30,8 @@ export async function loseMaster(
   const master = await sentinels.master()
   const replicas = sentinels.servers.filter((server) => server !== master)
   for (const replica of replicas) await replica.kill('SIGSTOP')
+  // What the kernel holds for a stopped replica would reach it all the same.
+  await master.client().call('CLIENT', 'KILL', 'TYPE', 'replica')
   await new Promise((resolve) => setTimeout(resolve, LAG_MS))
   const at = now()
   const wallUs = Date.now() * 1_000
@@ -62,4 +65,40 @@ export async function resumed(workers: readonly Worker[], afterUs: number, since
 async function wakeUp(sentinels: TestSentinels, master: TestRedis): Promise<void> {
   await sentinels.failedOver(master)
   await master.kill('SIGCONT')
+}
+
+export interface LostJob {
+  readonly job: string
+  /** How long before its failover it was accepted. */
+  readonly ageMs: number
+}
+
+/** Jobs that were accepted and never ended, as the checker found them. */
+export function lostJobs(
+  history: readonly HistoryEvent[],
+  violations: readonly Violation[],
+  failovers: readonly Failover[],
+): LostJob[] {
+  const answers = new Map(
+    history.flatMap((event) =>
+      event.kind === 'submit' && event.phase === 'ok' ? [[`${event.process} ${event.call}`, event.at] as const] : [],
+    ),
+  )
+  return violations.flatMap(({ check, job = '', events }) => {
+    if (check !== 'C1') return []
+    const accepted = events.flatMap((event) =>
+      event.kind === 'submit' ? (answers.get(`${event.process} ${event.call}`) ?? []) : [],
+    )
+    const at = Math.min(...accepted)
+    const next = failovers.find((each) => each.at >= at) ?? failovers.at(-1)
+    return { job, ageMs: (next?.at ?? 0) - at }
+  })
+}
+
+/** What breaks a promise although no acceptance was lost; counts go by jobs, so they differ by those that were. */
+export function brokenBeside(lost: readonly LostJob[], violations: readonly Violation[]): Violation[] {
+  const names = new Set(lost.map(({ job }) => job))
+  return violations.filter(
+    ({ check, job }) => check !== 'C1' && !(check === 'C13' && names.size > 0) && !names.has(job ?? ''),
+  )
 }

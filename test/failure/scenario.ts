@@ -1,8 +1,8 @@
+import { deepEqual } from 'node:assert/strict'
 import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect } from 'vitest'
 import { type Queue, type QueueOptions, type RedisOptions, Sluice } from '../../src/index.ts'
 import { dumpKeyspace } from '../../src/testing/keyspace.ts'
 import { type StartRedisOptions, startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
@@ -15,6 +15,7 @@ import {
   type SubmittedJob,
 } from '../support/history.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
 import { Upstream } from '../support/upstream.ts'
 import { Child } from './child.ts'
 import type { ProducerResult, ProducerSettings } from './producer-process.ts'
@@ -61,6 +62,7 @@ export class Scenario {
   readonly #redis: TestRedis | undefined
   readonly #recorder: HistoryRecorder
   readonly #children: Child<unknown>[] = []
+  #stopped: Promise<void> | undefined
   #workers = 0
   #producers = 0
 
@@ -92,7 +94,13 @@ export class Scenario {
     return this.#redis
   }
 
-  async stop(): Promise<void> {
+  /** Once, however often it is asked for. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  async #stop(): Promise<void> {
     await Promise.all(this.#children.map((child) => child.end()))
     // First, so that closing what a test left in a broken state does not wait for a server that is gone.
     await this.#sluice.close()
@@ -163,13 +171,13 @@ export class Scenario {
       const { waiting, delayed, running } = await this.queue.counts()
       return waiting + delayed + running
     }
-    await expect.poll(left, { timeout: timeoutMs, interval: 50, message: 'jobs left in the queue' }).toBe(0)
+    await until('no job is left in the queue', async () => (await left()) === 0, timeoutMs)
   }
 
   /** Drains, completes the history by what the queue and the upstream say, and checks it. */
   async expectPromisesKept(options: Partial<CheckerOptions> = {}): Promise<HistoryEvent[]> {
     const { history, violations } = await this.check(options)
-    expect(violations.length, describeViolations(violations)).toBe(0)
+    if (violations.length > 0) throw new Error(describeViolations(violations))
     return history
   }
 
@@ -188,7 +196,7 @@ export class Scenario {
       livenessMs: LIVENESS_MS,
       ...options,
     })
-    expect(await this.#leftovers()).toEqual([])
+    deepEqual(await this.#leftovers(), [], 'keys that hold jobs are left')
     return { history, violations }
   }
 
@@ -307,7 +315,7 @@ class Producer extends Child<ProducerResult> {
 export async function busyOne(workers: readonly Worker[], count: number): Promise<Worker> {
   const started = () => workers.reduce((sum, worker) => sum + jobsOf(worker.messages, 'started').length, 0)
   const busy = () => (started() >= count ? workers.find(({ running }) => running > 0) : undefined)
-  await expect.poll(busy, { timeout: 30_000, interval: 5, message: `a busy worker after ${count} jobs` }).toBeDefined()
+  await until(`a worker is busy after ${count} jobs`, async () => busy() !== undefined, 30_000)
   return busy() ?? busyOne(workers, count)
 }
 

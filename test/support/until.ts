@@ -1,4 +1,4 @@
-const EVERY_MS = 25
+const EVERY_MS = 10
 
 /** Asks until it is so: for servers that announce nothing. Fails after `timeoutMs` with what was waited for. */
 export async function until(what: string, isSo: () => Promise<boolean>, timeoutMs = 20_000): Promise<void> {

@@ -1,0 +1,120 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { TestRedis } from '../../src/testing/redis-server.ts'
+import { resumed } from '../../test/failure/failover.ts'
+import { losesMaster, moveAround } from '../../test/failure/resharding.ts'
+import { busyOne, Scenario as Story } from '../../test/failure/scenario.ts'
+import { describeViolations } from '../../test/support/checker.ts'
+import { startCluster, type TestCluster } from '../../test/support/cluster.ts'
+import { judge } from '../judge.ts'
+import type { Scenario } from '../scenario.ts'
+
+const PERMITS = 100
+const TENANTS = Array.from({ length: 12 }, (_, number) => `tenant-${number}`)
+const MOST_RUNNING = 30
+const ASKED_EVERY_MS = 250
+
+export const scenario: Scenario = {
+  name: 'cluster-resharding',
+  description:
+    'a Cluster of three whose slot moves all the time and whose master is killed: nothing lost, no limit broken',
+  timeLimitMs: { short: 240_000, full: 1_500_000 },
+
+  async run({ full, log, onEnd, signal }) {
+    const wanted = full ? 500_000 : 20_000
+    const cluster = await startCluster()
+    const limits = { tenant: `${PERMITS}/s`, queue: { running: { kind: 'concurrency', max: MOST_RUNNING } } } as const
+    const story = await Story.start({
+      topology: cluster,
+      upstream: true,
+      durability: { replicas: 1 },
+      queue: { limits, maxPending: 3_000 },
+    })
+    onEnd(() => story.stop())
+    // A call for each claim and each end of a job, so that as many as possible meet a slot on its way.
+    const workers = await Promise.all(Array.from({ length: 4 }, () => story.worker({ mode: 'claim', concurrency: 2 })))
+    const settings = { tenants: TENANTS, chunk: 5, everyMs: 2, holdMs: 1, mixed: false }
+    const streams = [story.stream(settings), story.stream({ ...settings, ids: 'generated' })]
+    await busyOne(workers, 50)
+
+    const operations = new Operations(cluster)
+    const moving = new AbortController()
+    onEnd(() => moving.abort())
+    const enough = (count: number) => async () => {
+      let moves = 0
+      while ((await operations.count()) < count) {
+        await moveAround(cluster, 1, AbortSignal.any([signal, moving.signal]))
+        moves += 1
+        signal.throwIfAborted()
+      }
+      return moves
+    }
+    const before = await enough(wanted / 2)()
+    log(`${await operations.count()} operations during ${before} moves; now the master is killed`)
+    await operations.keep()
+    const { afterUs, at, fault } = await losesMaster(story, cluster)
+    const resumedMs = await resumed(workers, afterUs, at)
+    fault.end()
+    log(`work went on after ${Math.round(resumedMs)} ms`)
+    await cluster.heal()
+    await delay(ASKED_EVERY_MS)
+    const after = await enough(wanted)()
+    const count = await operations.count()
+
+    const results = await Promise.all(streams.map((stream) => stream.finish()))
+    const { violations } = await story.check({
+      forgetsMs: 1_000,
+      livenessMs: 60_000,
+      limits: TENANTS.map((tenant) => ({ tenant, permits: PERMITS, windowMs: 1_000 })),
+      concurrency: [{ max: MOST_RUNNING }],
+    })
+    if (violations.length > 0) log(describeViolations(violations))
+    const figures = {
+      operations: count,
+      moves: before + after,
+      accepted: results.reduce((sum, { accepted }) => sum + accepted, 0),
+      killResumedMs: Math.round(resumedMs),
+      lost: violations.filter(({ check }) => check === 'C1').length,
+      broken: violations.filter(({ check }) => check !== 'C1').length,
+    }
+    return judge(figures, {
+      operations: { atLeast: wanted },
+      moves: { atLeast: 4 },
+      lost: { atMost: 0 },
+      broken: { atMost: 0 },
+      killResumedMs: { atMost: 10_000 },
+    })
+  },
+}
+
+/** Scripts that ran on the nodes. What a node has counted is gone when it is killed. */
+class Operations {
+  readonly #nodes: readonly ReturnType<TestRedis['client']>[]
+  #kept = 0
+
+  constructor(cluster: TestCluster) {
+    this.#nodes = cluster.nodes.map((node) => node.client())
+  }
+
+  async count(): Promise<number> {
+    return this.#kept + (await this.#now())
+  }
+
+  /** Remembers what has been counted, and starts over. */
+  async keep(): Promise<void> {
+    this.#kept += await this.#now()
+    await Promise.all(this.#nodes.map((node) => node.config('RESETSTAT')))
+  }
+
+  async #now(): Promise<number> {
+    const counts = await Promise.all(
+      this.#nodes.map(async (node) => {
+        const stats = await node.info('commandstats')
+        return [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)].reduce(
+          (sum, [, calls]) => sum + Number(calls),
+          0,
+        )
+      }),
+    )
+    return counts.reduce((sum, calls) => sum + calls, 0)
+  }
+}

@@ -1,0 +1,25 @@
+import { readdirSync } from 'node:fs'
+import { afterAll, describe, expect, it } from 'vitest'
+import { runScriptTestsOn, ScriptStore } from '../../src/testing/script-store.ts'
+import { startCluster } from '../support/cluster.ts'
+
+// Every script has a test of its own beside it; here all of them run once more, on a Cluster of three real nodes.
+const folder = new URL('../../src/store/scripts/', import.meta.url)
+const files = readdirSync(folder).filter((file) => file.endsWith('.test.ts') && file !== 'all-scripts.test.ts')
+
+const cluster = await startCluster({ replicas: 0 })
+runScriptTestsOn(await cluster.masterOf('{q}'), cluster.redis)
+afterAll(() => cluster.stop())
+
+it('is one of three nodes that the scripts run on', async () => {
+  const store = await ScriptStore.start()
+
+  expect(cluster.nodes).toContain(store.server)
+  expect(cluster.nodes).toHaveLength(3)
+
+  await store.stop()
+})
+
+describe.each(files)('on a Cluster: %s', async (file) => {
+  await import(new URL(file, folder).href)
+})
