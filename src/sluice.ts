@@ -3,11 +3,15 @@ import { callback, checkOptions, group, optional, text } from './assert.ts'
 import { WebhookTeller } from './bulk/webhooks.ts'
 import { systemClock } from './clock.ts'
 import type { Action } from './engine/actions/action.ts'
+import { LimitGroup } from './engine/limit-group.ts'
 import { type Log, logToStderr } from './engine/log.ts'
 import { Queue } from './engine/queue.ts'
 import { type QueueOptions, queueNameRule } from './engine/queue-options.ts'
+import { checkDefinition, SharedLimit } from './engine/shared-limit.ts'
+import { SharedLimits } from './engine/shared-limits.ts'
 import { Waker } from './engine/waker.ts'
 import { ClosedError } from './errors.ts'
+import type { LimitDefinition } from './limits/definition.ts'
 import { fromToken } from './store/names.ts'
 import { openRedis, type Redis, type RedisOptions, redisRules } from './store/redis.ts'
 
@@ -43,6 +47,26 @@ const sluiceRules = {
   webhooks: group({ allowPrivate: (value: unknown) => value as readonly string[] | undefined }),
 }
 
+export interface LimitOptions {
+  /**
+   * The hash tag of the limit and of the queues that share it. Limits that one queue shares need the same.
+   * @default the limit's name
+   */
+  group?: string
+}
+
+const limitRules = {
+  name: text({ maxLength: 64, pattern: { test: /^[A-Za-z0-9_-]+$/, words: 'letters, digits, "_" and "-"' } }),
+  group: optional(
+    text({ maxLength: 64, pattern: { test: /^[A-Za-z0-9._-]+$/, words: 'letters, digits, ".", "_" and "-"' } }),
+  ),
+}
+
+/** Unique per process and queue, and not guessable from a pid that comes again. */
+function newClient(): string {
+  return `${process.pid.toString(36)}-${randomBytes(6).toString('hex')}`
+}
+
 /** Where a Sluice keeps what it keeps. */
 export interface Store {
   readonly redis: Redis
@@ -54,12 +78,15 @@ export let storeOf: (sluice: Sluice) => Store
 
 /** The door to everything: one per process, closed at its end. Connects by itself, and again whenever it must. */
 export class Sluice {
+  /** Limits made with `limit`, for code that has no queue. */
+  readonly limits: SharedLimits
   readonly #redis: Redis
   readonly #waker: Waker
   readonly #prefix: string
   readonly #log: Log
   readonly #webhooks: WebhookTeller
   readonly #queues = new Map<string, Queue>()
+  readonly #groups = new Map<string, LimitGroup>()
   #isClosed = false
 
   static {
@@ -70,6 +97,7 @@ export class Sluice {
     const { prefix, log, webhooks, ...redis } = checkOptions('Sluice', options, sluiceRules)
     this.#prefix = prefix
     this.#log = log ?? logToStderr
+    this.limits = new SharedLimits(this.#log)
     this.#webhooks = new WebhookTeller(webhooks.allowPrivate ? { allowPrivate: webhooks.allowPrivate } : {})
     this.#redis = openRedis(redis as RedisOptions)
     this.#waker = new Waker(this.#redis)
@@ -91,11 +119,40 @@ export class Sluice {
       clock: systemClock,
       log: this.#log,
       tellWebhook: this.#webhooks.tell,
-      // Unique per process and queue, and not guessable from a pid that comes again.
-      client: `${process.pid.toString(36)}-${randomBytes(6).toString('hex')}`,
+      client: newClient(),
     })
     this.#queues.set(name, queue)
     return queue
+  }
+
+  /** The shared limit that was made under this name. */
+  limit(name: string): SharedLimit
+  /**
+   * Makes a limit that queues and code without one can share: attach it with `limits: { upstream: limit }`, or ask it with
+   * `acquire`. Its queues live under the hash tag of its group; limits that one queue is to share need the same group.
+   */
+  limit(name: string, definition: LimitDefinition, options?: LimitOptions): SharedLimit
+  limit(name: string, definition?: LimitDefinition, options?: LimitOptions): SharedLimit {
+    if (this.#isClosed) throw new ClosedError('This Sluice')
+    const known = this.limits.get(name)
+    if (known && definition === undefined) return known
+    if (known) throw new TypeError(`Limit "${name}" has its definition already: give it once, where it is made.`)
+    if (definition === undefined) throw new TypeError(`There is no limit "${name}" yet: give its definition.`)
+    const checked = checkOptions('limit', { name, ...options }, limitRules)
+    const rule = checkDefinition(name, definition)
+    const group = this.#group(checked.group ?? name)
+    group.add(name, rule)
+    const limit = new SharedLimit({ name, rule, group, limits: this.limits })
+    this.limits.add(limit, group)
+    return limit
+  }
+
+  #group(name: string): LimitGroup {
+    const known = this.#groups.get(name)
+    if (known) return known
+    const group = new LimitGroup({ name, prefix: this.#prefix, client: newClient(), redis: this.#redis })
+    this.#groups.set(name, group)
+    return group
   }
 
   /**

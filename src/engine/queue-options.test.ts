@@ -4,7 +4,7 @@ import { checkQueueOptions, declaredSettings, type QueueOptions } from './queue-
 
 it('fills in every default', () => {
   expect(checkQueueOptions('q', undefined)).toEqual({
-    limits: { queue: [], high: [], normal: [], low: [], tenant: [] },
+    limits: { rules: { queue: [], high: [], normal: [], low: [], tenant: [] }, shared: [] },
     share: 'fair',
     maxCloseMs: 3_600_000,
     quantum: 4,

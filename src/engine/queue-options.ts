@@ -1,5 +1,6 @@
 import { checkOptions, group, integer, number, oneOf, type Rule, type Settings, text } from '../assert.ts'
 import { attachLimits, type LimitsOption } from '../limits/attachment.ts'
+import { problemOfGroups, type Shared, sharedAmong } from '../limits/shared.ts'
 import type { DeclaredSettings, LimitRules, SettingValues } from '../store/settings.ts'
 import { backoffRules, checkBackoffs, congestionValues } from './congestion-options.ts'
 
@@ -162,7 +163,17 @@ export interface QueueOptions {
   }
 }
 
-const limitsRule: Rule<LimitRules> = (value, path, report) => attachLimits(value, path, report)
+interface QueueLimits {
+  readonly rules: LimitRules
+  readonly shared: readonly Shared[]
+}
+
+const limitsRule: Rule<QueueLimits> = (value, path, report) => {
+  const shared = sharedAmong(value)
+  const problem = problemOfGroups(shared)
+  if (problem) report(path, problem)
+  return { rules: attachLimits(value, path, report), shared }
+}
 
 const day = 86_400_000
 
@@ -205,6 +216,7 @@ type CongestionValue = 'congestion' | 'base_backoff' | 'max_backoff' | 'snapshot
 
 /** The part that all processes share, as the scripts read it. */
 export function declaredSettings(settings: QueueSettings): DeclaredSettings {
+  const { rules, shared } = settings.limits
   return {
     values: {
       strict: settings.share === 'strict' ? 1 : 0,
@@ -224,7 +236,8 @@ export function declaredSettings(settings: QueueSettings): DeclaredSettings {
       max_events: settings.maxEvents,
       ...(congestionValues(settings.congestion) as Pick<SettingValues, CongestionValue>),
     },
-    limits: settings.limits,
+    limits: rules,
+    ...(shared.length > 0 && { shared: Object.fromEntries(shared.map(({ name, rule }) => [name, rule])) }),
   }
 }
 

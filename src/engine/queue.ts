@@ -173,16 +173,17 @@ export class Queue {
   }) {
     this.name = parts.name
     this.#settings = checkQueueOptions(parts.name, parts.options)
+    const { group } = this.#settings.limits.shared[0] ?? { group: parts.name }
     this.#clock = parts.clock
     this.#redis = parts.redis
-    this.#keys = queueKeys(parts.prefix, parts.name, parts.client)
+    this.#keys = queueKeys(parts.prefix, parts.name, parts.client, group)
     this.#feed = new EventFeed(parts.redis, this.#keys)
     // The pool's calls have their own numbers: a producer that waits must not hold them up.
     const register = (isAgain: boolean) => this.#register(isAgain)
-    const poolKeys = queueKeys(parts.prefix, parts.name, `${parts.client}-pool`)
+    const poolKeys = queueKeys(parts.prefix, parts.name, `${parts.client}-pool`, group)
     const shared = { redis: parts.redis, register }
     this.#requests = new Requests({ ...shared, client: parts.client, keys: this.#keys })
-    this.limits = new LimitControl(this.#requests)
+    this.limits = new LimitControl({ requests: this.#requests, group, log: parts.log, ready: () => this.#ready() })
     const { maxPayloadBytes } = this.#settings
     this.deadLetters = new DeadLetters({ ...parts, keys: this.#keys, requests: this.#requests, maxPayloadBytes })
     this.schedules = new Schedules({
@@ -210,7 +211,7 @@ export class Queue {
       onAggregating: () => this.#duties.look(),
       counted: (submit) => this.#counted(submit),
     })
-    const dutyKeys = queueKeys(parts.prefix, parts.name, `${parts.client}-duties`)
+    const dutyKeys = queueKeys(parts.prefix, parts.name, `${parts.client}-duties`, group)
     const dutyRequests = new Requests({ ...shared, client: `${parts.client}-duties`, keys: dutyKeys })
     this.#aggregates = new Aggregates({ ...parts, requests: dutyRequests, onDue: () => this.#duties.lookAnew() })
     this.#ticker = new Ticker({ ...parts, requests: dutyRequests })

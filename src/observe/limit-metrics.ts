@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { LimitStatus } from '../engine/limit-control.ts'
+import type { LimitStatus } from '../engine/limit-status.ts'
 import type { LimitCount } from '../store/scripts/read-counts.ts'
 
 const labelNames = ['queue', 'scope', 'limit'] as const

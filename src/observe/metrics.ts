@@ -1,11 +1,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { LimitStatus } from '../engine/limit-control.ts'
+import type { LimitStatus } from '../engine/limit-status.ts'
 import { insideOf, type Queue } from '../engine/queue.ts'
 import { type Refusal, refusals } from '../engine/queue-figures.ts'
 import type { Store } from '../sluice.ts'
 import type { Histogram as KeptHistogram } from '../store/histogram.ts'
-import { queueKeys } from '../store/keys.ts'
 import { levels } from '../store/names.ts'
 import { type NextDue, readNextDue } from '../store/next-due.ts'
 import { type LimitCount, type QueueCounts, readAllCounts } from '../store/scripts/read-counts.ts'
@@ -213,10 +212,10 @@ export class Metrics {
   }
 
   async #read(queue: Queue): Promise<Reading> {
-    const { redis, prefix } = this.#store
+    const { redis } = this.#store
     const { name } = queue
     const { figures, requests } = insideOf(queue)
-    const keys = queueKeys(prefix, name, '')
+    const { keys } = requests
     const leaders = this.#leaders.get(name) ?? new BacklogLeaders(redis, keys)
     this.#leaders.set(name, leaders)
     const [{ counts, ofLimits }, limits, tenants, backlogs, nextDue, letters] = await Promise.all([

@@ -1,11 +1,22 @@
 import { expect, it } from 'vitest'
-import { keyPatterns, keyPrefix, queueKeys } from './keys.ts'
+import { groupKeys, keyPatterns, keyPrefix, queueKeys } from './keys.ts'
 
 it('builds every key of a queue under its own hash tag', () => {
   const keys = Object.values(queueKeys('sluice', 'promotions', 'me'))
 
   expect(new Set(keys).size).toBe(keys.length)
-  for (const key of keys) expect(key.startsWith('sluice:{promotions}:promotions:')).toBe(true)
+  for (const key of keys) expect(key).toMatch(/^sluice:\{promotions\}:(promotions:|@)/)
+})
+
+it('builds every key of a queue that shares limits under the hash tag of their group', () => {
+  const keys = Object.values(queueKeys('sluice', 'promotions', 'me', 'github'))
+
+  for (const key of keys) expect(key).toMatch(/^sluice:\{github\}:(promotions:|@)/)
+  expect(groupKeys('sluice', 'github', 'me')).toEqual({
+    groupLimits: 'sluice:{github}:@limits',
+    groupQueues: 'sluice:{github}:@queues',
+    client: 'sluice:{github}:@client:me',
+  })
 })
 
 it('keeps queues and prefixes apart', () => {
@@ -25,7 +36,9 @@ it('gives every client its own memory and wake list, and all of them the same qu
 
 it('lists a pattern for every key it builds', () => {
   const start = keyPrefix('x', 'a')
-  const parts = Object.values(queueKeys('x', 'a', '<client>')).map((key) => key.slice(start.length))
+  const parts = Object.values(queueKeys('x', 'a', '<client>')).map((key) =>
+    key.slice(key.startsWith(start) ? start.length : 'x:{a}:'.length),
+  )
 
   expect(keyPatterns).toEqual(expect.arrayContaining(parts))
 })

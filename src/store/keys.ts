@@ -1,5 +1,6 @@
 /**
- * Every key of a queue, in one place. All of them share the queue's hash tag, so that one script may touch them all.
+ * Every key of a queue, in one place. All of them share the queue's hash tag, so that one script may touch them all: its
+ * own name, or that of the group whose limits it shares.
  * Those that depend on a tenant, lane, claim or client are named inside the scripts, from the same prefix; the names
  * are listed here and in docs/keys.md, and a test compares the three.
  */
@@ -38,6 +39,13 @@ const fixed = {
   congestion: 'congestion',
 } as const
 
+/**
+ * Keys of a group: limits shared by the queues under its hash tag, and by code that has no queue. No queue's name starts
+ * with an @.
+ */
+const ofGroup = { groupLimits: '@limits', groupQueues: '@queues' } as const
+const clientOfGroup = '@client:'
+
 /** Keys per client of this process. */
 const perClient = { client: 'client:', wake: 'wake:' } as const
 
@@ -63,25 +71,41 @@ const insideScripts = [
   'congestion:<tenant>',
 ] as const
 
-export type QueueKeys = Readonly<Record<keyof typeof fixed | keyof typeof perClient, string>>
+/** What a client of a group has that is no queue. */
+export type GroupKeys = Readonly<Record<keyof typeof ofGroup | 'client', string>>
+export type QueueKeys = GroupKeys & Readonly<Record<keyof typeof fixed | keyof typeof perClient, string>>
 
-/** `sluice:{promotions}:promotions:` — the tag is the queue's own name. */
-export function keyPrefix(prefix: string, queue: string): string {
-  return `${prefix}:{${queue}}:${queue}:`
+/** `sluice:{promotions}:promotions:` — the tag is the queue's own name, unless it shares limits of a group. */
+export function keyPrefix(prefix: string, queue: string, group = queue): string {
+  return `${groupPrefix(prefix, group)}${queue}:`
 }
 
-export function queueKeys(prefix: string, queue: string, client: string): QueueKeys {
-  const start = keyPrefix(prefix, queue)
-  const keys: Record<string, string> = {}
+function groupPrefix(prefix: string, group: string): string {
+  return `${prefix}:{${group}}:`
+}
+
+export function queueKeys(prefix: string, queue: string, client: string, group = queue): QueueKeys {
+  const start = keyPrefix(prefix, queue, group)
+  const keys: Record<string, string> = { ...groupKeys(prefix, group, client) }
   for (const [name, part] of Object.entries(fixed)) keys[name] = start + part
   for (const [name, part] of Object.entries(perClient)) keys[name] = start + part + client
   return keys as QueueKeys
+}
+
+export function groupKeys(prefix: string, group: string, client: string): GroupKeys {
+  const start = groupPrefix(prefix, group)
+  const keys: Record<string, string> = {}
+  for (const [name, part] of Object.entries(ofGroup)) keys[name] = start + part
+  keys.client = start + clientOfGroup + client
+  return keys as GroupKeys
 }
 
 /** All key patterns, as docs/keys.md lists them. */
 export const keyPatterns: readonly string[] = [
   ...Object.values(fixed),
   ...Object.values(perClient).map((part) => `${part}<client>`),
+  ...Object.values(ofGroup),
+  `${clientOfGroup}<client>`,
   ...insideScripts,
 ]
 

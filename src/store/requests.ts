@@ -1,5 +1,5 @@
 import { OutcomeUnknownError, StoreUnavailableError } from '../errors.ts'
-import type { QueueKeys } from './keys.ts'
+import type { GroupKeys, QueueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
 import { repeatWhileUnavailable } from './repeat.ts'
 import { runScript, type Script, type ScriptValue } from './script.ts'
@@ -29,10 +29,10 @@ const UNCONFIRMED = new Set([
  * One client's calls of mutating scripts. Each has a number of its own and is repeated under it when the reply was
  * lost, so that nothing happens twice. A store that does not know the queue gets it registered, and the call again.
  */
-export class Requests {
+export class Requests<Keys extends GroupKeys = QueueKeys> {
   readonly client: string
   readonly #redis: Redis
-  readonly #keys: QueueKeys
+  readonly #keys: Keys
   readonly #register: (isAgain: boolean) => Promise<void>
   readonly #unsettled = new Set<number>()
   #lastNumber = 0
@@ -41,11 +41,11 @@ export class Requests {
   constructor(options: {
     client: string
     redis: Redis
-    keys: QueueKeys
+    keys: Keys
     register: (isAgain: boolean) => Promise<void>
   }) {
     this.client = options.client
-    this.#redis = options.redis.at(options.keys.queue)
+    this.#redis = options.redis.at(options.keys.groupLimits)
     this.#keys = options.keys
     this.#register = options.register
   }
@@ -54,7 +54,7 @@ export class Requests {
     return this.#redis.serverId
   }
 
-  get keys(): QueueKeys {
+  get keys(): Keys {
     return this.#keys
   }
 
@@ -86,7 +86,7 @@ export class Requests {
     const attempt = async () => {
       try {
         await this.#redis.ready()
-        // Every key a script can declare is among the queue's; the script picks its own by name.
+        // Every key a script can declare is among the queue's, or the group's; the script picks its own by name.
         const keys = this.#keys as unknown as K
         const { serverId } = this.#redis
         const reply = await runScript(this.#redis, script, keys, args(number, serverId))

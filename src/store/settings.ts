@@ -37,10 +37,21 @@ export interface ConcurrencyRule {
 
 export type LimitRule = BucketRule | WindowRule | QuotaRule | ConcurrencyRule
 
+/** In place of the rule of a limit that is shared: the rule itself is the group's. */
+export interface SharedRule {
+  /** What this queue calls it. */
+  readonly name: string
+  readonly kind: 'shared'
+  /** What the group calls it. */
+  readonly limit: string
+}
+
+export type AttachedRule = LimitRule | SharedRule
+
 export const limitScopes = ['queue', 'high', 'normal', 'low', 'tenant'] as const
 export type LimitScope = (typeof limitScopes)[number]
 
-export type LimitRules = Readonly<Record<LimitScope, readonly LimitRule[]>>
+export type LimitRules = Readonly<Record<LimitScope, readonly AttachedRule[]>>
 
 export interface SettingValues {
   /** 1: no tenant gets more than an equal part of the queue's limits. */
@@ -73,10 +84,12 @@ export interface SettingValues {
 export interface DeclaredSettings {
   readonly values: SettingValues
   readonly limits: LimitRules
+  /** Rules of the shared limits among them, by the group's names. */
+  readonly shared?: Readonly<Record<string, LimitRule>>
 }
 
 /** A rule in place of the declared one; `none`: no such limit; `declared`: as the code says. */
-export type LimitChange = LimitRule | { readonly kind: 'none' } | { readonly kind: 'declared' }
+export type LimitChange = AttachedRule | { readonly kind: 'none' } | { readonly kind: 'declared' }
 
 export interface SettingsPatch {
   readonly values?: Partial<SettingValues>

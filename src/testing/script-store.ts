@@ -1,7 +1,7 @@
 import type { Redis as Client } from 'ioredis'
 import { decodeJobs } from '../engine/job.ts'
 import { checkQueueOptions, declaredSettings, type QueueOptions } from '../engine/queue-options.ts'
-import { keyPrefix, type QueueKeys, queueKeys } from '../store/keys.ts'
+import { type GroupKeys, groupKeys, keyPrefix, type QueueKeys, queueKeys } from '../store/keys.ts'
 import type { Level } from '../store/names.ts'
 import { encodeRecord } from '../store/record.ts'
 import { openRedis, type Redis, type RedisOptions } from '../store/redis.ts'
@@ -59,6 +59,10 @@ export function runScriptTestsOn(server: TestRedis, redis: RedisOptions['redis']
 export class ScriptStore {
   /** What scripts take for the present, in µs. */
   now = START
+  /** Which queue the calls below are of. */
+  queue = QUEUE
+  /** Whose limits it shares; its own name: nobody's. */
+  group = QUEUE
   /** What scripts take for the server's identity. */
   serverId = 'server-1'
   readonly server: TestRedis
@@ -67,6 +71,7 @@ export class ScriptStore {
   readonly #stopServer: () => Promise<void>
   readonly #monitor: ScriptMonitor
   readonly #requests = new Map<string, Requests>()
+  readonly #groupRequests = new Map<string, Requests<GroupKeys>>()
 
   static async start(): Promise<ScriptStore> {
     const started = await startServer()
@@ -97,12 +102,20 @@ export class ScriptStore {
   async empty(): Promise<void> {
     await this.client.flushall()
     this.#requests.clear()
+    this.#groupRequests.clear()
     this.now = START
     this.serverId = 'server-1'
+    this.queue = QUEUE
+    this.group = QUEUE
+  }
+
+  /** From now on the calls are of another queue of this group. */
+  use(queue: string): void {
+    this.queue = queue
   }
 
   async register(options: QueueOptions = {}, isAgain = false): Promise<void> {
-    const declared = declaredSettings(checkQueueOptions(QUEUE, options))
+    const declared = declaredSettings(checkQueueOptions(this.queue, options))
     await registerQueue(this.redis, this.keys(), declared, { isAgain, nowUs: this.nowUs })
   }
 
@@ -126,12 +139,12 @@ export class ScriptStore {
   }
 
   keys(client = 'me'): QueueKeys {
-    return queueKeys(PREFIX, QUEUE, client)
+    return queueKeys(PREFIX, this.queue, client, this.group)
   }
 
   /** A client's requests, numbered on from its last. A queue that is not known is an error here, not registered. */
   requests(client = 'me'): Requests {
-    const known = this.#requests.get(client)
+    const known = this.#requests.get(`${this.queue} ${client}`)
     if (known) return known
     const requests = new Requests({
       client,
@@ -141,13 +154,27 @@ export class ScriptStore {
         throw new Error('unregistered')
       },
     })
-    this.#requests.set(client, requests)
+    this.#requests.set(`${this.queue} ${client}`, requests)
+    return requests
+  }
+
+  /** The same of a client that uses the group's limits without a queue. */
+  groupRequests(client = 'caller'): Requests<GroupKeys> {
+    const known = this.#groupRequests.get(client)
+    if (known) return known
+    const keys = groupKeys(PREFIX, this.group, client)
+    const register = async () => {
+      throw new Error('unregistered')
+    }
+    const requests = new Requests<GroupKeys>({ client, redis: this.redis, keys, register })
+    this.#groupRequests.set(client, requests)
     return requests
   }
 
   /** Forgets how far a client has counted: its next request has number 1 again, as when a reply was lost. */
   repeatFrom1(client = 'me'): void {
-    this.#requests.delete(client)
+    this.#requests.delete(`${this.queue} ${client}`)
+    this.#groupRequests.delete(client)
   }
 
   /** Jobs at the end of one lane; their records hold 1, 2, … as payload. */
@@ -228,10 +255,12 @@ export class ScriptStore {
   /** The whole keyspace, without the prefix of the names, readable where scripts pack, and records on one line. */
   async dump(): Promise<Keyspace> {
     const dump = await dumpKeyspace(this.client)
-    const start = keyPrefix(PREFIX, QUEUE)
+    const start = keyPrefix(PREFIX, this.queue, this.group)
+    const ofGroup = start.slice(0, -this.queue.length - 1)
     const entries = await Promise.all(
       Object.entries(dump).map(async ([name, content]): Promise<[string, KeyContent]> => {
-        const part = name.startsWith(start) ? name.slice(start.length) : name
+        const tag = name.startsWith(ofGroup) ? name.slice(ofGroup.length) : name
+        const part = name.startsWith(start) ? name.slice(start.length) : tag
         return [part, await this.#unpack(name, part, content)]
       }),
     )
@@ -267,7 +296,7 @@ export class ScriptStore {
       else Object.assign(hash, named(field, names, await this.#unpackField(name, field)))
     }
     // A remembered reply is packed; its number says whose it is.
-    if (part.startsWith('client:')) for (const slot in hash) hash[slot] = (hash[slot] as string).split('|')[0] as string
+    if (/^@?client:/.test(part)) for (const slot in hash) hash[slot] = (hash[slot] as string).split('|')[0] as string
     return { ...content, hash }
   }
 
@@ -374,6 +403,7 @@ const packedFields: Record<string, Record<string, readonly string[]>> = {
       ...['resumed', 'resumed:high', 'resumed:normal', 'resumed:low'],
     ],
   },
+  '@limits': { 'github/rule': [] },
   tenant: {
     limits: [],
     state: ['waiting', 'delayed', 'total', 'front', 'marks', 'throttled'],

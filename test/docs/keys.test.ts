@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { keyPatterns, queueKeys } from '../../src/store/keys.ts'
+import { groupKeys, keyPatterns, queueKeys } from '../../src/store/keys.ts'
 import { listedNames, read, root } from './markdown.ts'
 
 /** What a key is called before its changing part: `lane` of `lane:<level>:<lane>:<tenant>`. */
@@ -23,6 +23,7 @@ function stemsBuiltPerClient(): string[] {
   return Object.values(queueKeys('prefix', 'queue', '<client>'))
     .filter((key) => key.includes('<client>'))
     .map((key) => stem(key.slice(start.length)))
+    .concat(stem(groupKeys('prefix', 'group', '<client>').client.split('}:')[1] ?? ''))
 }
 
 it('docs/keys.md lists every key, each once, and no other', () => {

@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import type { Queue } from '../../engine/queue.ts'
+import { insideOf, type Queue } from '../../engine/queue.ts'
 import type { TenantView } from '../../engine/tenant-control.ts'
 import { InvalidOptionsError, type OptionProblem } from '../../errors.ts'
 import { attachLimits, type LimitsOf } from '../../limits/attachment.ts'
-import { queueKeys } from '../../store/keys.ts'
 import { fromToken } from '../../store/names.ts'
 import { isTenantCursor, readTenantPage } from '../../store/tenant-tokens.ts'
 import { type App, type Context, callerOf, queueOf, tenantOf } from '../context.ts'
@@ -134,8 +133,7 @@ export function addTenantRoutes(app: App, context: Context): void {
       const queue = queueOf(context, request, request.params.queue)
       const own = callerOf(request).tenant
       if (own !== undefined) return { tenants: [asRow(await queue.tenant(own).view())] }
-      const { redis, prefix } = context.store
-      const page = await readTenantPage(redis, queueKeys(prefix, queue.name, ''), request.query)
+      const page = await readTenantPage(context.store.redis, insideOf(queue).requests.keys, request.query)
       const views = await Promise.all(page.tokens.map((token) => queue.tenant(fromToken(token)).view()))
       return { tenants: views.map(asRow), cursor: page.cursor }
     },

@@ -26,33 +26,8 @@ local function jitter_of(q, scope, rule)
   return state
 end
 
--- `stored` is what the limit counted so far, `pushed` what it learnt from an upstream that pushed back.
-local function open_metered(q, rule, field, stored, known, pushed_field, pushed)
-  if not pushed then
-    local state = meters.of(rule.kind).open(rule, stored, known and known.jitter, q, q.now, 1)
-    state.known, state.field, state.pushed_field = known, field, pushed_field
-    return state
-  end
-  local pushback = require "pushback"
-  local learnt = pushback.open(pushed, q.now)
-  local state = meters.of(rule.kind).open(rule, stored, known and known.jitter, q, q.now, pushback.share(learnt))
-  state.known, state.field, state.pushed_field, state.pushed = known, field, pushed_field, learnt
-  state.closed_until = max(state.closed_until, learnt.closed_until)
-  return state
-end
-
-local function open_held(q, rule, holder, field, pushed_field, pushed)
-  local state = meters.slots(rule, holder, field, q.now)
-  state.pushed_field = pushed_field
-  if pushed then
-    local pushback = require "pushback"
-    state.pushed = pushback.open(pushed, q.now)
-    state.closed_until = state.pushed.closed_until
-  end
-  return state
-end
-
--- Reads every limit of the queue and its levels, and the jitter of the tenants' limits, in one call.
+-- Reads every limit of the queue and its levels, and the jitter of the tenants' limits, in one call; those that it
+-- shares with other queues in another. False when the store has lost one of these: the queue must be registered again.
 function limits.open(q)
   local rules = q.settings.limits
   local opened = { jitters = {}, queue = {}, high = {}, normal = {}, low = {}, tenant = rules.tenant or {} }
@@ -61,6 +36,15 @@ function limits.open(q)
     local shares = require "shares"
     opened.active = shares.active(q)
   end
+  local group
+  if q.settings.shared then
+    local required = require "group"
+    group = required
+    if not group.open(q) then
+      return false
+    end
+    opened.has_quota = q.group.has_quota
+  end
   local fields, at = {}, {}
   local function want(field)
     at[field] = #fields + 1
@@ -68,11 +52,16 @@ function limits.open(q)
   end
   for _, scope in ipairs(SCOPES) do
     for _, rule in ipairs(rules[scope] or NONE) do
-      local field = scope .. "/" .. rule.name
-      want(field .. "/pushed")
-      opened.has_quota = opened.has_quota or rule.kind == "quota"
-      if rule.kind ~= "concurrency" then
-        want(meters.field(field, rule.kind))
+      local field, kind = scope .. "/" .. rule.name, rule.kind
+      if kind ~= "shared" then
+        want(field .. "/pushed")
+      end
+      if kind == "quota" then
+        opened.has_quota = true
+        want(meters.field(field, kind) .. "/reserved")
+      end
+      if kind ~= "concurrency" and kind ~= "shared" then
+        want(meters.field(field, kind))
       end
       if meters.has_jitter(rule) then
         want(field .. "/jitter")
@@ -87,10 +76,10 @@ function limits.open(q)
       want(jitter_field("tenant", rule.name))
     end
   end
-  if #fields == 0 then
-    return
+  if #fields == 0 and not group then
+    return true
   end
-  local values = redis.call("HMGET", q.keys.limits, unpack(fields))
+  local values = #fields > 0 and redis.call("HMGET", q.keys.limits, unpack(fields)) or NONE
   local function known_of(scope, rule)
     if not meters.has_jitter(rule) then
       return nil
@@ -106,14 +95,17 @@ function limits.open(q)
       local field = scope .. "/" .. rule.name
       local pushed_field = field .. "/pushed"
       local pushed = values[at[pushed_field]]
-      if rule.kind == "concurrency" then
-        states[i] = open_held(q, rule, q, scope == "queue" and "running" or "running:" .. scope, pushed_field, pushed)
+      if rule.kind == "shared" then
+        states[i] = q.group.by_limit[rule.limit]
+      elseif rule.kind == "concurrency" then
+        states[i] = meters.hold(q, rule, q, scope == "queue" and "running" or "running:" .. scope, pushed_field, pushed)
       else
         local stored_as = meters.field(field, rule.kind)
         local stored = values[at[stored_as]]
-        states[i] = open_metered(q, rule, stored_as, stored, known_of(scope, rule), pushed_field, pushed)
-        if rule.kind == "quota" and q[scope == "queue" and "running" or "running:" .. scope] == 0 then
-          states[i].meter.lands(states[i])
+        states[i] = meters.open(q, rule, stored_as, stored, known_of(scope, rule), pushed_field, pushed)
+        if rule.kind == "quota" then
+          local running = q[scope == "queue" and "running" or "running:" .. scope]
+          meters.land(states[i], running == 0, values[at[stored_as .. "/reserved"]])
         end
       end
     end
@@ -122,6 +114,7 @@ function limits.open(q)
     -- The rules of the template are this script's own copy: each tenant finds it here.
     rule.known = known_of("tenant", rule)
   end
+  return true
 end
 
 -- The rules of one tenant: the template, with its own in place of those of the same name and after the others.
@@ -161,10 +154,10 @@ local function open_of_tenant(q, tenant, rule)
   local fields = tenant.fields
   if rule.kind == "concurrency" then
     tenants.running(q, tenant)
-    return open_held(q, rule, tenant, "running", rule.pushed_field, fields[rule.pushed_field])
+    return meters.hold(q, rule, tenant, "running", rule.pushed_field, fields[rule.pushed_field])
   end
   local known = rule.known or (meters.has_jitter(rule) and jitter_of(q, "tenant", rule) or nil)
-  local state = open_metered(
+  local state = meters.open(
     q, rule, rule.field, fields[rule.field], known, rule.pushed_field, fields[rule.pushed_field]
   )
   if rule.kind == "quota" and state.meter.usage(state) > 0 and tenants.ran(q, tenant) == 0 then
@@ -238,7 +231,7 @@ local function counted(scope, rule)
   return (rule.is_share and "queue" or scope) .. "/" .. (rule.counted_as or rule.name)
 end
 
-local function count_grants(q, scope, rule, permits)
+function limits.count_grants(q, scope, rule, permits)
   -- The limit that it is a part of counts them.
   if rule.is_share then
     return
@@ -302,7 +295,7 @@ end
 local function charge_all(q, scope, states, permits, fence, narrowest, level, from)
   for i = 1, #states do
     local state = states[i]
-    count_grants(q, scope, state.rule, permits)
+    limits.count_grants(q, scope, state.rule, permits)
     if state.rule.members then
       charge_pool(q, state, level, from)
     else
@@ -349,7 +342,7 @@ function limits.charge_again(q, tenant, level, permits, fence, members)
   local narrowest
   limits.each(q, tenant, level, function(state, scope)
     if not state.holder then
-      count_grants(q, scope, state.rule, permits)
+      limits.count_grants(q, scope, state.rule, permits)
       if state.meter.charge_again then
         state.meter.charge_again(state, permits, members[state.rule.name])
       else
@@ -392,7 +385,9 @@ function limits.save(q)
   local changes, count = {}, 0
   for _, scope in ipairs(SCOPES) do
     for _, state in ipairs(q.limits[scope]) do
-      count = meters.collect(q, state, changes, count)
+      if not state.is_shared then
+        count = meters.collect(q, state, changes, count)
+      end
     end
   end
   for field, state in pairs(q.limits.jitters) do
@@ -403,6 +398,10 @@ function limits.save(q)
   end
   if count > 0 then
     redis.call("HSET", q.keys.limits, unpack(changes, 1, count))
+  end
+  if q.group then
+    local group = require "group"
+    group.save(q)
   end
 end
 

@@ -18,9 +18,48 @@ function meters.of(kind)
   return quota
 end
 
-function meters.slots(rule, holder, field, now)
+-- `owner` is the queue, or the group of queues, whose restarts count. `stored` is what the limit counted so far,
+-- `pushed` what it learnt from an upstream that pushed back.
+function meters.open(owner, rule, field, stored, known, pushed_field, pushed)
+  local now = owner.now
+  if not pushed then
+    local state = meters.of(rule.kind).open(rule, stored, known and known.jitter, owner, now, 1)
+    state.known, state.field, state.pushed_field = known, field, pushed_field
+    return state
+  end
+  local pushback = require "pushback"
+  local learnt = pushback.open(pushed, now)
+  local state = meters.of(rule.kind).open(rule, stored, known and known.jitter, owner, now, pushback.share(learnt))
+  state.known, state.field, state.pushed_field, state.pushed = known, field, pushed_field, learnt
+  state.closed_until = math.max(state.closed_until, learnt.closed_until)
+  return state
+end
+
+-- `state` counts slots.
+function meters.close_pushed(state, pushed_field, pushed)
+  state.pushed_field = pushed_field
+  if pushed then
+    local pushback = require "pushback"
+    state.pushed = pushback.open(pushed, state.now)
+    state.closed_until = state.pushed.closed_until
+  end
+  return state
+end
+
+function meters.hold(owner, rule, holder, field, pushed_field, pushed)
   local slots = require "slots"
-  return slots.open(rule, holder, field, now)
+  return meters.close_pushed(slots.open(rule, holder, field, owner.now), pushed_field, pushed)
+end
+
+-- Of a quota: while no job runs none is in flight, but for what callers without a job have reserved.
+function meters.land(state, has_landed, reserved)
+  if has_landed then
+    state.meter.lands(state)
+  end
+  if reserved then
+    local reservations = require "reservations"
+    reservations.open(state, reserved, has_landed)
+  end
 end
 
 -- The state of one kind says nothing to another: a limit whose kind was changed starts anew. Buckets, which are most of
@@ -48,6 +87,11 @@ function meters.collect(q, state, sets, count)
   if state.pushed_changed then
     local pushback = require "pushback"
     sets[count + 1], sets[count + 2] = state.pushed_field, pushback.stored(state.pushed)
+    count = count + 2
+  end
+  if state.reserved_changed then
+    local reservations = require "reservations"
+    sets[count + 1], sets[count + 2] = state.field .. "/reserved", reservations.stored(state)
     count = count + 2
   end
   return count

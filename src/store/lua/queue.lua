@@ -54,6 +54,8 @@ function queue.open(keys, now)
     has_own_slots = values[5] == "slots" or values[5] == "quota", has_own_quota = values[5] == "quota",
     -- Some job has cost more than one permit: until then nobody looks at what they cost.
     has_costs = values[6] ~= false, budget = nil, server_changed = false, pauses_changed = false,
+    -- Whether `server` is the one this very script runs on.
+    is_server_met = false, group = nil,
     claim = nil, limits = nil, tenants = nil, runs = nil, lines = nil, ended = nil, stale = nil, moves = nil,
     bytes_left = 0, suspect_taken = false, lanes = nil,
     clock = 0, fence = 0, turns = 0, restarts = 0, restarted_at = 0, waiting = 0, delayed = 0, running = 0,
@@ -76,6 +78,7 @@ end
 
 -- A server other than the one that granted before may have lost its last grants: limits close for a while.
 function queue.notice_server(q, server)
+  q.is_server_met = true
   if q.server == server then
     return
   end

@@ -92,7 +92,7 @@ local function instant(state, member, permits)
     return 0
   end
   if member.remaining == UNKNOWN then
-    return member.flying == 0 and 0 or time.NEVER
+    return member.flying == 0 and 0 or state.frees_at or time.NEVER
   end
   return max(member.reset, state.now + SHORTEST_WAIT)
 end
@@ -220,6 +220,24 @@ function quota.usage(state)
     flying = flying + member.flying
   end
   return flying, quota.lasts_until(state)
+end
+
+-- Reserved without a job.
+function quota.flies(state, permits, name)
+  local member = find(state, name)
+  if member then
+    member.flying = member.flying + permits
+  end
+end
+
+-- Whether any member says what is left.
+function quota.knows(state)
+  for _, member in ipairs(state.members) do
+    if member.remaining ~= UNKNOWN then
+      return true
+    end
+  end
+  return false
 end
 
 -- The limits of all members' upstreams; 0 while none has told.

@@ -34,6 +34,25 @@ local function compile_limits(declared, changed)
   return compiled
 end
 
+-- The limits that the queue shares with others, each once: what it is called here, and the scopes it is attached to.
+local function shared_among(limits)
+  local found, by_limit = nil, {}
+  for _, scope in ipairs(SCOPES) do
+    for _, rule in ipairs(limits[scope]) do
+      if rule.kind == "shared" and not by_limit[rule.limit] then
+        found = found or {}
+        by_limit[rule.limit] = { limit = rule.limit, name = rule.name, scopes = {} }
+        found[#found + 1] = by_limit[rule.limit]
+      end
+      if rule.kind == "shared" then
+        local scopes = by_limit[rule.limit].scopes
+        scopes[#scopes + 1] = scope
+      end
+    end
+  end
+  return found
+end
+
 -- Both are decoded from JSON; answers the packed field.
 function settings.compile(declared, changed)
   local compiled = {}
@@ -47,6 +66,7 @@ function settings.compile(declared, changed)
   for _, rules in pairs(compiled.limits) do
     compiled.has_limits = compiled.has_limits or #rules > 0 or nil
   end
+  compiled.shared = shared_among(compiled.limits)
   return cmsgpack.pack(compiled)
 end
 

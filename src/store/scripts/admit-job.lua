@@ -21,6 +21,8 @@ local unparking_key = KEYS[9] -- zset: tenants parked under limits that have cha
 local limits_key = KEYS[10] -- hash: state of the queue's limits
 local running_key = KEYS[11] -- hash: tenant → jobs that run
 local client_key = KEYS[12] -- hash: replies to the client's last requests
+local group_limits_key = KEYS[13] -- hash: limits shared with other queues
+local group_queues_key = KEYS[14] -- zset: queue of the group → when it last waited for an event
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local server = ARGV[3] -- id of the server the client is connected to
@@ -38,7 +40,7 @@ local now = time.now(now_given)
 local prefix = string.sub(queue_key, 1, -6)
 local q = queue.open({
   prefix = prefix, queue = queue_key, limits = limits_key, parked = parked_key, unparking = unparking_key,
-  running = running_key,
+  running = running_key, group_limits = group_limits_key, group_queues = group_queues_key,
   ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
   since = { high = since_high_key, normal = since_normal_key, low = since_low_key },
 }, now)
@@ -52,7 +54,9 @@ end
 local text, _, members = record.of_claimed(held)
 local cost = record.cost(text)
 queue.notice_server(q, server)
-limits.open(q)
+if not limits.open(q) then
+  return { "unregistered" }
+end
 local _, _, _, name = places.parse(job)
 local tenant = tenants.load(q, name)
 local latest, last, last_scope = 0, nil, nil

@@ -23,6 +23,8 @@ local aside_key = KEYS[12] -- hash: job → record
 local dead_jobs_key = KEYS[13] -- hash: job → reason and record
 local canceled_key = KEYS[14] -- zset: job → when the mark may be forgotten
 local ids_key = KEYS[15] -- hash: period → ids given in it
+local group_limits_key = KEYS[16] -- hash: limits shared with other queues
+local group_queues_key = KEYS[17] -- zset: queue of the group → when it last waited for an event
 local now_given = ARGV[1] -- µs; empty: the server's time
 local job_given = ARGV[2] -- the job's key, or empty
 local tenant_given = ARGV[3] -- for a given id: its tenant
@@ -31,6 +33,7 @@ local digest = ARGV[5] -- for a given id: its digest, or empty
 
 local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, limits = limits_key, running = running_key,
+  group_limits = group_limits_key, group_queues = group_queues_key,
   ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key }, parked = parked_key,
   unparking = unparking_key, leases = leases_key, idle = idle_key, delayed = delayed_key, aside = aside_key,
   dead_jobs = dead_jobs_key, canceled = canceled_key, ids = ids_key,
@@ -42,7 +45,9 @@ local found = finding.at(q, job_given, tenant_given, action_given, digest)
 if not found then
   return { "unknown" }
 end
-limits.open(q)
+if not limits.open(q) then
+  return { "unregistered" }
+end
 local tenant = tenants.load(q, found.tenant)
 local facts = {
   now = math.floor(q.now / 1000), queue = explaining.queue(q), workers = explaining.workers(q),

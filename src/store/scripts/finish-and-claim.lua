@@ -42,6 +42,8 @@ local events_key = KEYS[21] -- stream: what happened
 local duties_key = KEYS[22] -- zset: duty → when it may be taken
 local duty_tries_key = KEYS[23] -- hash: duty → how often it was tried in vain
 local backlog_key = KEYS[24] -- zset: tenant → binary digits of how many of its jobs wait
+local group_limits_key = KEYS[25] -- hash: limits shared with other queues
+local group_queues_key = KEYS[26] -- zset: queue of the group → when it last waited for an event
 local now_given = ARGV[1] -- µs; empty: the server's time
 local client = ARGV[2] -- who asks
 local request = tonumber(ARGV[3]) -- number of the client's request
@@ -81,7 +83,7 @@ local q = queue.open({
   parked = parked_key, unparking = unparking_key, delayed = delayed_key, aside = aside_key, limits = limits_key,
   dead = dead_key, dead_jobs = dead_jobs_key, canceled = canceled_key, idle = idle_key, alarm = alarm_key,
   running = running_key, leases = leases_key, events = events_key, duties = duties_key, duty_tries = duty_tries_key,
-  backlog = backlog_key,
+  backlog = backlog_key, group_limits = group_limits_key, group_queues = group_queues_key,
 }, now)
 if not q then
   return { "unregistered" }
@@ -89,7 +91,9 @@ end
 queue.notice_server(q, server)
 if q.settings.has_limits or q.has_own_limits then
   local limits = require "limits"
-  limits.open(q)
+  if not limits.open(q) then
+    return { "unregistered" }
+  end
 end
 q.runs = {}
 claiming.open(q, wanted, max_bytes, has_suspect == 1)
@@ -175,6 +179,10 @@ else
     local waking = require "waking"
     sleeper = waking.helper(q, levels, client, leases_key)
   end
+end
+if q.group then
+  local group = require "group"
+  group.close(q)
 end
 if q.moves or q.unset_aside or q.dropped then
   local moves = require "moves"

@@ -15,19 +15,24 @@ local parked_key = KEYS[5] -- zset: tenant → instant
 local unparking_key = KEYS[6] -- zset: tenants parked under limits that have changed
 local limits_key = KEYS[7] -- hash: state of the queue's limits
 local running_key = KEYS[8] -- hash: tenant → jobs that run
+local group_limits_key = KEYS[9] -- hash: limits shared with other queues
+local group_queues_key = KEYS[10] -- zset: queue of the group → when it last waited for an event
 local now_given = ARGV[1] -- µs; empty: the server's time
 local name = ARGV[2] -- the tenant, or empty
 
 local now = time.now(now_given)
 local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, limits = limits_key, running = running_key,
+  group_limits = group_limits_key, group_queues = group_queues_key,
   ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
   parked = parked_key, unparking = unparking_key,
 }, now)
 if not q then
   return { "unregistered" }
 end
-limits.open(q)
+if not limits.open(q) then
+  return { "unregistered" }
+end
 local rows = readings.all(q, name ~= "" and tenants.load(q, name) or nil)
 local active = 0
 for _, key in ipairs({ ready_high_key, ready_normal_key, ready_low_key, parked_key, unparking_key }) do

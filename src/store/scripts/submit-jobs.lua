@@ -32,6 +32,7 @@ local events_key = KEYS[17] -- stream: what happened
 local duties_key = KEYS[18] -- zset: duty → when it may be taken
 local duty_tries_key = KEYS[19] -- hash: duty → how often it was tried in vain
 local backlog_key = KEYS[20] -- zset: tenant → binary digits of how many of its jobs wait
+local group_limits_key = KEYS[21] -- hash: limits shared with other queues
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local has_costs = tonumber(ARGV[3]) -- 1: some of them cost more than one permit
@@ -48,7 +49,7 @@ local q = queue.open({
   since = { high = since_high_key, normal = since_normal_key, low = since_low_key },
   parked = parked_key, unparking = unparking_key, delayed = delayed_key, aside = aside_key, ids = ids_key,
   idle = idle_key, alarm = alarm_key, running = running_key, events = events_key, duties = duties_key,
-  duty_tries = duty_tries_key, backlog = backlog_key,
+  duty_tries = duty_tries_key, backlog = backlog_key, group_limits = group_limits_key,
 }, time.now(now_given))
 if not q then
   return { "unregistered" }

@@ -16,7 +16,9 @@ export function compileLimits(
       .filter(([name]) => !declared.some((rule) => rule.name === name))
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([, change]) => change)
-    compiled[scope] = [...kept, ...added].filter((rule): rule is LimitRule => rule.kind !== 'none')
+    compiled[scope] = [...kept, ...added].filter(
+      (rule): rule is LimitRule => rule.kind !== 'none' && rule.kind !== 'shared',
+    )
   }
   return compiled
 }

@@ -1,0 +1,46 @@
+import { type GroupKeys, groupKeys } from '../store/keys.ts'
+import type { Redis } from '../store/redis.ts'
+import { Requests } from '../store/requests.ts'
+import { registerLimits } from '../store/scripts/register-limits.ts'
+import type { LimitRule } from '../store/settings.ts'
+
+/** The shared limits of one hash tag, as this process uses them without a queue. */
+export class LimitGroup {
+  readonly name: string
+  readonly requests: Requests<GroupKeys>
+  readonly #redis: Redis
+  readonly #rules: Record<string, LimitRule> = {}
+  #registered: Promise<void> | undefined
+
+  constructor(parts: { name: string; prefix: string; client: string; redis: Redis }) {
+    this.name = parts.name
+    this.#redis = parts.redis
+    this.requests = new Requests({
+      client: parts.client,
+      redis: parts.redis,
+      keys: groupKeys(parts.prefix, parts.name, parts.client),
+      register: (isAgain) => this.#register(isAgain),
+    })
+  }
+
+  add(name: string, rule: LimitRule): void {
+    this.#rules[name] = rule
+    this.#registered = undefined
+  }
+
+  /** Registered once per process; again when the store turns out to have lost them. */
+  ready(giveUpAfterMs?: number): Promise<void> {
+    this.#registered ??= this.#register(false, giveUpAfterMs).catch((error: unknown) => {
+      this.#registered = undefined
+      throw error
+    })
+    return this.#registered
+  }
+
+  async #register(isAgain: boolean, giveUpAfterMs?: number): Promise<void> {
+    // What was known and is no more took what was granted with it.
+    const hasForgotten = isAgain && this.#registered !== undefined
+    const options = { isAgain: hasForgotten, ...(giveUpAfterMs !== undefined && { giveUpAfterMs }) }
+    await registerLimits(this.#redis, this.requests.keys, this.#rules, options)
+  }
+}

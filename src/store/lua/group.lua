@@ -1,0 +1,211 @@
+-- Limits shared by the queues of a group, and by code that has no queue. Their rules and what they counted live in one
+-- hash of the group, so that a change is seen by every queue at once. Queues of a group wake each other: one that waits
+-- for an event rather than for an instant has a mark in the group's set of queues.
+local jitter = require "jitter"
+local meters = require "meters"
+local time = require "time"
+
+local group = {}
+
+-- A queue that waits says so with each claim, and an idle process claims at least every 12 s: an older mark is that of
+-- a queue without a process.
+local MARK_KEPT = 15000000
+-- Queues woken by one script.
+local WOKEN = 16
+local FIELDS = { "/rule", "", "/jitter", "/pushed", "/reserved", "/running" }
+local WIDTH = #FIELDS + 1
+
+-- A restart that one queue notices holds for the limits of all of them.
+local function notice_server(g, q)
+  if not q.is_server_met or g.server == q.server then
+    return
+  end
+  if g.server then
+    g.restarts, g.restarted_at = g.restarts + 1, q.now
+  end
+  g.server, g.server_changed = q.server, true
+end
+
+local function read(q, own)
+  local fields = { "@server", "@restarts" }
+  for _, shared in ipairs(q.settings.shared) do
+    for _, suffix in ipairs(FIELDS) do
+      fields[#fields + 1] = shared.limit .. suffix
+    end
+    fields[#fields + 1] = shared.limit .. "/running/" .. own
+  end
+  return redis.call("HMGET", q.keys.group_limits, unpack(fields))
+end
+
+-- Other queues that wait, and whether this one does.
+local function read_waiting(q, g)
+  g.waiting, g.has_mark = {}, false
+  local since = string.format("(%d", q.now - MARK_KEPT)
+  for _, name in ipairs(redis.call("ZRANGEBYSCORE", q.keys.group_queues, since, "+inf", "LIMIT", 0, WOKEN + 1)) do
+    if name == g.own then
+      g.has_mark = true
+    else
+      g.waiting[#g.waiting + 1] = name
+    end
+  end
+end
+
+local function open_one(q, g, shared, rule, values, at)
+  local limit = shared.limit
+  rule.name = shared.name
+  local stored, known_text, pushed, reserved = values[at + 1], values[at + 2], values[at + 3], values[at + 4]
+  local in_flight, own_before = tonumber(values[at + 5] or 0), tonumber(values[at + 6] or 0)
+  local state
+  if rule.kind == "concurrency" then
+    local common_slots = require "common_slots"
+    local others = math.max(0, in_flight - own_before)
+    state = common_slots.open(rule, q, shared.scopes, others, own_before, #g.waiting, q.now)
+    meters.close_pushed(state, limit .. "/pushed", pushed)
+  else
+    local known = meters.has_jitter(rule) and jitter.open(rule, known_text, q.now) or nil
+    state = meters.open(g, rule, limit, stored, known, limit .. "/pushed", pushed)
+    if rule.kind == "quota" then
+      meters.land(state, in_flight == 0, reserved)
+    end
+  end
+  state.is_shared, state.shared, state.in_flight, state.own_before = true, shared, in_flight, own_before
+  return state
+end
+
+-- False when the store does not know one of them.
+function group.open(q)
+  local own = string.match(q.keys.prefix or "", "}:(.*):$") or ""
+  local values = read(q, own)
+  local g = {
+    now = q.now, own = own, server = values[1], restarts = 0, restarted_at = 0, server_changed = false, states = {},
+    by_limit = {}, waiting = {}, has_mark = false, may_wait = false, has_quota = nil, waits = nil, woken = {},
+  }
+  if values[2] then
+    local restarts, at = string.match(values[2], "^(%d+):(%d+)$")
+    g.restarts, g.restarted_at = tonumber(restarts), tonumber(at)
+  end
+  notice_server(g, q)
+  local rules = {}
+  for i = 1, #q.settings.shared do
+    local packed = values[3 + (i - 1) * WIDTH]
+    if not packed then
+      return false
+    end
+    rules[i] = cmsgpack.unpack(packed)
+    g.may_wait = g.may_wait or meters.may_hold(rules[i])
+    g.has_quota = g.has_quota or rules[i].kind == "quota" or nil
+  end
+  if g.may_wait then
+    read_waiting(q, g)
+  end
+  for i, shared in ipairs(q.settings.shared) do
+    local state = open_one(q, g, shared, rules[i], values, 3 + (i - 1) * WIDTH)
+    g.states[i], g.by_limit[shared.limit] = state, state
+  end
+  q.group = g
+  return true
+end
+
+local function has_room(state)
+  if state.rule.kind == "concurrency" then
+    return state.closed_until <= state.now and state.meter.vacant(state) > 0
+  end
+  return state.rule.kind == "quota" and state.meter.available(state) > 0
+end
+
+local function find_sleeper(q, name)
+  local waking = require "waking"
+  local prefix = string.match(q.keys.group_queues, "^(.*})") .. ":" .. name .. ":"
+  local other = { keys = { prefix = prefix, idle = prefix .. "idle" }, now = q.now }
+  local sleeper = waking.find(other)
+  if sleeper then
+    q.group.woken[#q.group.woken + 1] = { queue = other, client = sleeper }
+  end
+end
+
+-- Before anything is written: whether this queue waits now, and whom to wake of the others that do.
+function group.close(q)
+  local g = q.group
+  if not g.may_wait then
+    return
+  end
+  local is_anyone_in_line = g.own ~= "" and q["weights:high"] + q["weights:normal"] + q["weights:low"] > 0
+  local is_open = false
+  g.waits = false
+  for _, state in ipairs(g.states) do
+    if meters.may_hold(state.rule) then
+      if is_anyone_in_line and state.meter.available(state) == 0 then
+        g.waits = g.waits or state.rule.kind == "concurrency" or state.meter.instant(state, 1) >= time.NEVER
+      end
+      is_open = is_open or has_room(state)
+    end
+  end
+  if is_open then
+    for _, name in ipairs(g.waiting) do
+      find_sleeper(q, name)
+    end
+  end
+end
+
+-- After its rules have changed every queue looks again, whether it waits or not.
+function group.wake_all(q, most)
+  for _, name in ipairs(redis.call("ZRANGE", q.keys.group_queues, 0, most - 1)) do
+    find_sleeper(q, name)
+  end
+end
+
+local function own_in_flight(q, shared)
+  local sum = 0
+  for _, scope in ipairs(shared.scopes) do
+    sum = sum + (q[scope == "queue" and "running" or "running:" .. scope] or 0)
+  end
+  return sum
+end
+
+local function collect(q, g)
+  local changes, count = {}, 0
+  for _, state in ipairs(g.states) do
+    local limit = state.shared.limit
+    count = meters.collect(g, state, changes, count)
+    if state.known and state.known.changed then
+      changes[count + 1], changes[count + 2] = limit .. "/jitter", jitter.stored(state.known)
+      count = count + 2
+    end
+    local own = own_in_flight(q, state.shared)
+    if g.own ~= "" and own ~= state.own_before then
+      changes[count + 1] = limit .. "/running"
+      changes[count + 2] = string.format("%d", math.max(0, state.in_flight - state.own_before) + own)
+      changes[count + 3], changes[count + 4] = limit .. "/running/" .. g.own, string.format("%d", own)
+      count = count + 4
+    end
+  end
+  if g.server_changed then
+    changes[count + 1], changes[count + 2] = "@server", g.server
+    changes[count + 3], changes[count + 4] = "@restarts", string.format("%d:%d", g.restarts, g.restarted_at)
+    count = count + 4
+  end
+  return changes, count
+end
+
+function group.wake(q)
+  for _, woken in ipairs(q.group.woken) do
+    local waking = require "waking"
+    waking.wake(woken.queue, woken.client)
+  end
+end
+
+function group.save(q)
+  local g = q.group
+  local changes, count = collect(q, g)
+  if count > 0 then
+    redis.call("HSET", q.keys.group_limits, unpack(changes, 1, count))
+  end
+  if g.waits then
+    redis.call("ZADD", q.keys.group_queues, string.format("%d", q.now), g.own)
+  elseif g.has_mark and g.waits == false then
+    redis.call("ZADD", q.keys.group_queues, "0", g.own)
+  end
+  group.wake(q)
+end
+
+return group

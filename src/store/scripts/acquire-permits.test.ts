@@ -1,0 +1,79 @@
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { ScriptStore, shortly } from '../../testing/script-store.ts'
+import { type AcquireRequest, acquirePermits } from './acquire-permits.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+const slow = { kind: 'bucket', limit: 10, windowMs: 1_000, burst: 2, jitterMs: 0 } as const
+
+function ask(permits: number[], request: Partial<AcquireRequest> = {}) {
+  const asked = { limits: ['queue'], level: 'normal', permits, stale: undefined, nowUs: store.nowUs } as const
+  return acquirePermits(store.requests('caller'), { ...asked, ...request })
+}
+
+it('charges a limit of the queue, and counts what it granted and denied', async () => {
+  await store.begin({ limits: { queue: slow } })
+  await store.submit('a', 1)
+
+  const { reply, changes } = await store.changesOf(() => ask([2, 1]))
+
+  expect(reply).toEqual({
+    word: 'answers',
+    fence: '1000000000',
+    freshMs: undefined,
+    answers: [
+      { isGranted: true, waitUs: 0, remaining: 0, grant: {} },
+      { isGranted: false, waitUs: 111_112, remaining: 0, grant: {} },
+    ],
+  })
+  expect(changes).toMatchObject({
+    limits: { 'queue/queue': '1000222224:1000000000:0' },
+    queue: { 'granted:queue/queue': '2', 'denied:queue/queue/rate': '1' },
+  })
+  expect(shortly(await store.claim(1))).toBe('')
+})
+
+it('charges a limit of the level that is named, and no other level’s', async () => {
+  await store.begin({
+    limits: { queue: slow, levels: { low: { few: { kind: 'window', limit: 1, windowMs: 1_000 } } } },
+  })
+
+  expect(await ask([1], { limits: ['few'] })).toEqual({ word: 'unknown', limit: 'few' })
+  const both = { limits: ['queue', 'few'], level: 'low' } as const
+  expect(await ask([1, 1], both)).toMatchObject({ answers: [{ isGranted: true }, { isGranted: false }] })
+})
+
+it('keeps the mark of a refused high caller beside the limit', async () => {
+  await store.begin({ limits: { queue: slow } })
+  await ask([2])
+  await ask([1], { level: 'high' })
+
+  expect((await store.dump()).limits).toMatchObject({ hash: { 'queue/queue/high': '1000111112' } })
+  store.now += 100_000
+  expect(await ask([1], { level: 'low' })).toMatchObject({ answers: [{ isGranted: false, waitUs: 21_112 }] })
+})
+
+it('reserves of a quota for a minute', async () => {
+  await store.begin({ limits: { queue: { kind: 'quota' } } })
+
+  await ask([1])
+
+  expect((await store.dump()).limits).toMatchObject({
+    hash: { 'queue/queue/quota': '0|,-1,0,0,0,1', 'queue/queue/quota/reserved': '|1000,1,' },
+  })
+  await store.submit('a', 1)
+  const waiting = await store.claim(1, { idleForMs: 5_000 })
+  expect([shortly(waiting), waiting.waitMs]).toEqual(['', 60_000])
+})
+
+it('tells a queue that is not known', async () => {
+  await store.empty()
+
+  await expect(ask([1])).rejects.toThrow('unregistered')
+})

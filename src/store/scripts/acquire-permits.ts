@@ -1,0 +1,103 @@
+import type { Level } from '../names.ts'
+import type { Requests } from '../requests.ts'
+import { acquirePermits as script } from '../scripts.generated.ts'
+
+/** Many callers who ask the same limits. */
+export interface AcquireRequest {
+  readonly limits: readonly string[]
+  readonly level: Level
+  /** Of each caller. */
+  readonly permits: readonly number[]
+  /** Grants of an earlier call that came too late to be used. */
+  readonly stale: { readonly fence: string; readonly permits: number } | undefined
+  readonly giveUpAfterMs?: number
+  readonly nowUs?: string
+}
+
+/** What one caller is answered. */
+export interface AcquireAnswer {
+  readonly isGranted: boolean
+  readonly waitUs: number
+  /** What could be granted to others now; undefined: an upstream has not told. */
+  readonly remaining: number | undefined
+  /** Which members of pools granted, by limit. */
+  readonly grant: Readonly<Record<string, string>>
+}
+
+export type AcquireReply =
+  | {
+      readonly word: 'answers'
+      readonly fence: string
+      /** For how long the grants keep from when the call was sent; undefined: for ever. */
+      readonly freshMs: number | undefined
+      readonly answers: readonly AcquireAnswer[]
+    }
+  | { readonly word: 'costly'; readonly limit: string; readonly most: number }
+  | { readonly word: 'unknown' | 'slots'; readonly limit: string }
+
+const WIDTH = 4
+/** Of the jitter: the age at which a grant is stale. */
+const FRESH_SHARE = 0.6
+
+export type Acquire = (request: AcquireRequest) => Promise<AcquireReply>
+
+/** Limits attached to a queue, or to one of its levels. */
+export function acquirePermits(requests: Requests, request: AcquireRequest): Promise<AcquireReply> {
+  return acquire(request, (args, options) => requests.run('limits.acquire', script, args, options))
+}
+
+type Arguments = (
+  request: number,
+  server: string,
+) => {
+  nowGiven: string
+  request: number
+  server: string
+  level: string
+  staleFence: number
+  stalePermits: number
+  names: number
+  asked: (string | number)[]
+}
+
+/** How both scripts are called and decoded. */
+export async function acquire(
+  { limits, level, permits, stale, nowUs = '', giveUpAfterMs }: AcquireRequest,
+  run: (args: Arguments, options: { giveUpAfterMs?: number }) => Promise<readonly unknown[]>,
+): Promise<AcquireReply> {
+  const asked = [...limits, ...permits]
+  const args: Arguments = (request, server) => ({
+    nowGiven: nowUs,
+    request,
+    server,
+    level,
+    staleFence: Number(stale?.fence ?? 0),
+    stalePermits: stale?.permits ?? 0,
+    names: limits.length,
+    asked,
+  })
+  return decode(await run(args, giveUpAfterMs === undefined ? {} : { giveUpAfterMs }))
+}
+
+function decode(reply: readonly unknown[]): AcquireReply {
+  const [word, first] = reply as [string, string]
+  if (word === 'costly') return { word, limit: first, most: reply[2] as number }
+  if (word === 'unknown' || word === 'slots') return { word, limit: first }
+  const [, fence, freshUs, flat] = reply as [string, string, number, (number | string)[]]
+  const answers: AcquireAnswer[] = []
+  for (let at = 0; at < flat.length; at += WIDTH) answers.push(decodeAnswer(flat, at))
+  return { word: 'answers', fence, freshMs: freshUs > 0 ? (freshUs / 1000) * FRESH_SHARE : undefined, answers }
+}
+
+const noGrant = Object.freeze({})
+
+function decodeAnswer(flat: readonly (number | string)[], at: number): AcquireAnswer {
+  const remaining = flat[at + 2] as number
+  const grants = flat[at + 3] as string
+  return {
+    isGranted: flat[at] === 1,
+    waitUs: flat[at + 1] as number,
+    remaining: remaining < 0 ? undefined : remaining,
+    grant: grants === '' ? noGrant : Object.fromEntries(grants.split('&').map((each) => each.split('='))),
+  }
+}

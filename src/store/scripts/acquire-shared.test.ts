@@ -1,0 +1,152 @@
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { parseLimit } from '../../limits/definition.ts'
+import { ScriptStore, shortly } from '../../testing/script-store.ts'
+import { beginGroup } from '../../testing/shared-limits.ts'
+import type { AcquireRequest } from './acquire-permits.ts'
+import { acquireShared } from './acquire-shared.ts'
+import { registerLimits } from './register-limits.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+const slow = { kind: 'bucket', limit: 10, windowMs: 1_000, burst: 2, jitterMs: 0 } as const
+const daily = { kind: 'window', limit: 3, windowMs: 86_400_000 } as const
+const tokens = { kind: 'quota', threshold: 0, pool: ['x', 'y'] } as const
+
+async function begin(definitions: Record<string, Parameters<typeof parseLimit>[1]>): Promise<void> {
+  await store.empty()
+  store.group = 'github'
+  const rules = Object.fromEntries(Object.entries(definitions).map(([name, each]) => [name, parseLimit(name, each)]))
+  await registerLimits(store.redis, store.groupRequests().keys, rules, { isAgain: false, nowUs: store.nowUs })
+}
+
+function ask(permits: number[], request: Partial<AcquireRequest> = {}) {
+  const asked = { limits: ['slow'], level: 'normal', permits, stale: undefined, nowUs: store.nowUs } as const
+  return acquireShared(store.groupRequests(), { ...asked, ...request })
+}
+
+/** What callers got: `yes` and what remains, or how long to wait in ms. */
+async function answersTo(permits: number[], request: Partial<AcquireRequest> = {}): Promise<string[]> {
+  const reply = await ask(permits, request)
+  if (reply.word !== 'answers') return [reply.word]
+  return reply.answers.map(({ isGranted, remaining, waitUs }) =>
+    isGranted ? `yes ${remaining}` : `${waitUs / 1000} ms`,
+  )
+}
+
+it('answers many callers in one call, in their order', async () => {
+  await begin({ slow })
+
+  const { reply, changes } = await store.changesOf(() => answersTo([1, 1, 1]))
+
+  expect(reply).toEqual(['yes 1', 'yes 0', '111.112 ms'])
+  expect(changes).toEqual({
+    '@client:caller': { '(expires)': true, '1': '1' },
+    '@limits': { slow: '1000222224:1000000000:0', 'slow/jitter': '0:1000000000:2:0:1000000000' },
+  })
+})
+
+it('charges all limits or none', async () => {
+  await begin({ slow, daily })
+  const both = { limits: ['slow', 'daily'] }
+  expect(await answersTo([2], both)).toEqual(['yes 0'])
+  store.now += 1_000_000
+
+  const [refused] = await answersTo([2], both)
+
+  expect(refused).toMatch(/ms$/)
+  expect(await answersTo([2])).toEqual(['yes 0'])
+})
+
+it('saves up for more than the burst, and refuses what could never be granted', async () => {
+  await begin({ slow, daily })
+
+  expect(await answersTo([2])).toEqual(['yes 0'])
+  expect(await answersTo([4])).toEqual(['444.448 ms'])
+  expect(await ask([1, 11])).toEqual({ word: 'costly', limit: 'slow', most: 10 })
+  expect(await ask([1], { limits: ['none'] }).catch((error: Error) => error.message)).toBe('unregistered')
+})
+
+it('refuses low callers until the instant a refused high caller was told, and lets normal ones pass', async () => {
+  await begin({ slow })
+  await answersTo([1, 1])
+
+  expect(await answersTo([2], { level: 'high' })).toEqual(['222.224 ms'])
+  store.now += 150_000
+  expect(await answersTo([1], { level: 'low' })).toEqual(['82.224 ms'])
+  expect(await answersTo([1], { level: 'normal' })).toEqual(['yes 0'])
+  store.now += 200_000
+  expect(await answersTo([1], { level: 'low' })).toEqual(['yes 1'])
+})
+
+it('answers a repeated call as before and charges nothing', async () => {
+  await begin({ slow })
+  const first = await ask([1])
+  store.repeatFrom1('caller')
+
+  const { reply, changes } = await store.changesOf(() => ask([1]))
+
+  expect(reply).toEqual(first)
+  expect(changes).toEqual({})
+})
+
+it('takes back what came too late, and widens the jitter by it', async () => {
+  await begin({ slow: { ...slow, jitterMs: 10 } })
+  const late = await ask([1, 1])
+  const fence = late.word === 'answers' ? late.fence : ''
+
+  const again = await ask([1, 1], { stale: { fence, permits: 2 } })
+
+  expect(again).toMatchObject({ word: 'answers', freshMs: 6, answers: [{ isGranted: true }, { isGranted: true }] })
+  const { '@limits': hash } = await store.dump()
+  expect(hash).toMatchObject({ hash: { 'slow/jitter': '10000:1000000000:4:1:1000000000' } })
+})
+
+it('names the member of a pool, and counts it as in flight until a minute has passed', async () => {
+  await begin({ tokens })
+
+  const first = await ask([1, 1, 1], { limits: ['tokens'] })
+  expect(first).toMatchObject({
+    answers: [{ grant: { tokens: 'x' } }, { grant: { tokens: 'y' } }, { isGranted: false, waitUs: 60_000_000 }],
+  })
+  expect((await store.dump())['@limits']).toMatchObject({
+    hash: { tokens: '0|x,-1,0,0,0,1|y,-1,0,0,0,1', 'tokens/reserved': '|1000,1,x|1000,1,y' },
+  })
+
+  store.now += 60_000_000
+  expect(await answersTo([1], { limits: ['tokens'] })).toEqual(['yes undefined'])
+  expect((await store.dump())['@limits']).toMatchObject({
+    hash: { tokens: '0|x,-1,0,0,0,1|y,-1,0,0,0,0', 'tokens/reserved': '|1060,1,x' },
+  })
+})
+
+it('holds no slot of a limit that counts jobs in flight', async () => {
+  await begin({ slots: { kind: 'concurrency', max: 1 } })
+
+  expect(await ask([1], { limits: ['slots'] })).toEqual({ word: 'slots', limit: 'slots' })
+})
+
+it('closes after a restart that it is the first to notice', async () => {
+  await begin({ slow })
+  store.serverId = 'server-2'
+
+  expect(await answersTo([1])).toEqual(['1000 ms'])
+})
+
+it('leaves the queues what it does not take', async () => {
+  await beginGroup(store, slow, { a: 2 })
+  expect(await answersTo([1], { limits: ['github'] })).toEqual(['yes 1'])
+
+  expect(shortly(await store.claim(2))).toBe('a1')
+})
+
+it('runs while Redis is out of memory', async () => {
+  await begin({ slow })
+
+  expect(await store.outOfMemory(() => answersTo([1]))).toEqual(['yes 1'])
+})

@@ -1,0 +1,32 @@
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { ScriptStore } from '../../testing/script-store.ts'
+import { beginGroup } from '../../testing/shared-limits.ts'
+import { readSharedLimits } from './read-shared-limits.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+it('shows what all queues have in flight under a shared limit, and changes nothing', async () => {
+  await beginGroup(store, { kind: 'concurrency', max: 5 }, { a: 2, b: 2 })
+  await store.claim(2)
+  store.use('a')
+  await store.claim(1)
+
+  const { reply, changes } = await store.changesOf(() =>
+    readSharedLimits(store.groupRequests(), ['github'], store.nowUs),
+  )
+
+  expect(reply).toMatchObject([{ name: 'github', kind: 'concurrency', limit: 5, used: 3, available: 2 }])
+  expect(changes).toEqual({})
+})
+
+it('tells a limit that is not known', async () => {
+  await beginGroup(store, '10/s', { a: 0 })
+
+  await expect(readSharedLimits(store.groupRequests(), ['other'], store.nowUs)).rejects.toThrow('unregistered')
+})

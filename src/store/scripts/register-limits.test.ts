@@ -1,0 +1,59 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { parseLimit } from '../../limits/definition.ts'
+import { ScriptStore } from '../../testing/script-store.ts'
+import { changeLimit } from './change-limit.ts'
+import { readSharedLimits } from './read-shared-limits.ts'
+import { registerLimits } from './register-limits.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(async () => {
+  await store.empty()
+  store.group = 'github'
+})
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+function register(rate: string, isAgain = false): Promise<void> {
+  const rules = { github: parseLimit('github', rate) }
+  return registerLimits(store.redis, store.groupRequests().keys, rules, { isAgain, nowUs: store.nowUs })
+}
+
+async function limitNow(): Promise<number | undefined> {
+  const [row] = await readSharedLimits(store.groupRequests(), ['github'], store.nowUs)
+  return row?.limit
+}
+
+it('makes limits known to their group', async () => {
+  const { changes } = await store.changesOf(() => register('10/s'))
+
+  expect(changes).toEqual({
+    '@limits': {
+      '@restarts': '0:0',
+      '@server': 'server-1',
+      'github/rule': '{"burst":1,"count":10,"jitter":50000,"kind":"bucket","name":"github","window":1000000}',
+    },
+  })
+})
+
+it('takes over what later code declares, but not against an operator’s change', async () => {
+  await register('10/s')
+  await register('20/s')
+  expect(await limitNow()).toBe(20)
+
+  const changed = { name: 'github', rule: parseLimit('github', '5/s'), isDeclared: false, nowUs: store.nowUs }
+  await changeLimit(store.groupRequests(), changed)
+  await register('30/s')
+
+  expect(await limitNow()).toBe(5)
+})
+
+it('closes the limits of a store that has lost them, as after a restart', async () => {
+  await register('10/s', true)
+
+  const [row] = await readSharedLimits(store.groupRequests(), ['github'], store.nowUs)
+  expect(row).toMatchObject({ available: 0, opensInUs: 1_050_000 })
+})
