@@ -220,7 +220,8 @@ const UNPACK = `
       values[#values] = nil
     end
     for j = 1, #values do
-      values[j] = type(values[j]) == "number" and string.format("%.17g", values[j]) or tostring(values[j])
+      -- Zero has no sign here.
+      values[j] = type(values[j]) == "number" and string.format("%.17g", values[j] + 0) or tostring(values[j])
     end
     unpacked[i] = values
   end

@@ -67,6 +67,7 @@ function actions.load(q, tenant, name)
   for i, field in ipairs(NUMBERS) do
     action[field] = values[i + 1]
   end
+  action.done_before = action.succeeded + action.failed + action.canceled
   actions.remember(q, action)
   return action
 end
@@ -199,6 +200,10 @@ local function move_rate(q, action)
     action.seen_at, action.before_at = q.now, q.now
   elseif q.now - action.seen_at >= RATE_STEP then
     action.before_at, action.before_done = action.seen_at, action.seen_done
+    if q.now - action.seen_at > 2 * RATE_STEP then
+      -- It has stood still for a step at least. All of that, an hour of pause perhaps, is not its speed from now on.
+      action.before_at, action.before_done = q.now - RATE_STEP, action.done_before
+    end
     action.seen_at, action.seen_done = q.now, done
   end
 end

@@ -99,6 +99,22 @@ it('has the rate of the last five to ten seconds', async () => {
   expect(await read(['a:mail'])).toMatchObject([{ perSecond: 1 }])
 })
 
+it('has a rate that forgets how long the action was paused', async () => {
+  await store.openAction('mail')
+  await store.submit('a', 40, { lane: '@mail' })
+  const finishFour = async () => store.finish(await store.claim(4), { outcome: 'succeeded' })
+  await finishFour()
+  store.now += 3_600_000_000
+
+  for (let second = 0; second < 5; second++) {
+    await finishFour()
+    store.now += 1_000_000
+  }
+
+  // Twenty in the five seconds since, none in the five before.
+  expect(await read(['a:mail'])).toMatchObject([{ perSecond: 2 }])
+})
+
 it('answers for each name, with nothing where there is no such action', async () => {
   await store.openAction('mail')
   await store.openAction('mail', {}, { tenant: 'b' })

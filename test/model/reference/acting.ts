@@ -233,9 +233,11 @@ export function closeActions(queue: QueueState): void {
       action.seen = { at: now, done: 0 }
       action.before = { at: now, done: 0 }
     } else if (now - action.seen.at >= RATE_STEP) {
-      action.before = action.seen
+      const stoodStill = now - action.seen.at > 2 * RATE_STEP
+      action.before = stoodStill ? { at: now - RATE_STEP, done: action.doneBefore } : action.seen
       action.seen = { at: now, done }
     }
+    action.doneBefore = done
     const isDue = now - action.notifiedAt >= NOTIFIED_EVERY || queue.script.over.has(action)
     if (action.watchers.size > 0 && isDue) action.notifiedAt = now
   }

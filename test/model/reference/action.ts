@@ -31,6 +31,8 @@ export interface Action {
   notifiedAt: number
   seen: Progress
   before: Progress
+  /** Jobs that had ended when it last changed. */
+  doneBefore: number
   /** The first number of the list that went with its end; 0: none. */
   droppedFrom: number
   aggregate: string | undefined
@@ -66,6 +68,7 @@ export function newAction(
     notifiedAt: 0,
     seen: { at: 0, done: 0 },
     before: { at: 0, done: 0 },
+    doneBefore: 0,
     droppedFrom: 0,
     aggregate: undefined,
     error: undefined,
