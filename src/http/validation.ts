@@ -38,8 +38,24 @@ function fieldProblems(issue: FastifySchemaValidationError, part: string, schema
       .slice(0, MOST_SHOWN)
       .map((key) => ({ path: `${path}.${key}`, problem: `is not a known field${allowed}` }))
   }
-  const message = issue.message ?? 'is not valid'
-  return [{ path, problem: `${message.charAt(0).toLowerCase()}${message.slice(1)}` }]
+  return [{ path, problem: problemOf(issue.message ?? 'Is not valid') }]
+}
+
+const kinds = new Map([
+  ['number', 'a number'],
+  ['int', 'a whole number'],
+  ['string', 'text'],
+  ['boolean', 'true or false'],
+  ['array', 'a list'],
+  ['object', 'an object'],
+])
+
+/** What Zod says of a wrong type, in the words of the other problems. */
+function problemOf(message: string): string {
+  const [, expected = '', received] = /^Invalid input: expected (\w+), received (\w+)$/.exec(message) ?? []
+  const kind = kinds.get(expected)
+  if (kind === undefined) return `${message.charAt(0).toLowerCase()}${message.slice(1)}`
+  return received === 'undefined' ? `is missing; it must be ${kind}` : `must be ${kind}`
 }
 
 /** The names an object of the schema may have at a place; undefined where it is no plain object. */

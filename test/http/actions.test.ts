@@ -159,6 +159,24 @@ describe('an action as JSON', () => {
       'body.webhook.secret',
     ])
   })
+
+  it('says what a field of a wrong type must be', async () => {
+    const wrong = {
+      ...action,
+      jobs: [{ payload: 1, id: 7, delayMs: 'soon' }],
+      keepResults: 'yes',
+      webhook: { url: 'https://a.b' },
+    }
+
+    const { body } = await server.ask('POST', '/v1/queues/mail/actions', wrong)
+
+    expect(body.errors).toEqual([
+      { path: 'body.jobs.0.id', problem: 'must be text' },
+      { path: 'body.jobs.0.delayMs', problem: 'must be a number' },
+      { path: 'body.keepResults', problem: 'must be true or false' },
+      { path: 'body.webhook.secret', problem: 'is missing; it must be text' },
+    ])
+  })
 })
 
 describe('an Idempotency-Key on JSON', () => {

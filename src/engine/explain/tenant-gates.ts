@@ -41,7 +41,7 @@ export function lanesGate({ tenant }: TenantFacts, stand: StandFacts | undefined
   const busyWith = Array.isArray(tenant.busy) ? tenant.busy : []
   const lanes = stand?.lanes ?? 0
   const shared = { gate: 'lane', lane: undefined, ahead: 0, lanes, lanesBefore: 0, busyWith } as const
-  if (stand || tenant.waiting === 0) return { ...shared, ...pass, text: `${lanes} of its lanes take turns` }
+  if (stand || tenant.waiting === 0) return { ...shared, ...pass, text: `lanes that take turns: ${lanes}` }
   const text = `Its lanes are ordered, and each waits for a job to end first: ${busyWith.join(', ') || 'none is known'}.`
   return { ...shared, open: false, since: undefined, until: undefined, text }
 }
@@ -108,7 +108,7 @@ export function workersGate({ now, queue, workers }: TenantFacts): Gate {
   const lastClaimAt = queue.last_claim
   const shared = { gate: 'workers', idle, busy, running, lastClaimAt, until: undefined } as const
   const last = lastClaimAt === undefined ? 'no job was ever claimed' : `last claim ${moment(lastClaimAt, now)}`
-  if (idle > 0) return { ...shared, open: true, since: undefined, text: `${idle} processes wait for work` }
+  if (idle > 0) return { ...shared, open: true, since: undefined, text: `processes that wait for work: ${idle}` }
   if (busy > 0) {
     const text = `All hands known are full: ${busy} processes hold ${running} jobs; ${last}.`
     return { ...shared, open: false, since: undefined, text }
