@@ -24,7 +24,39 @@ export function dateOf(headers: AnswerHeaders): number | undefined {
 
 export function numberIn(headers: AnswerHeaders, name: string): number | undefined {
   const [value] = valuesOf(headers, name)
-  return value !== undefined && /^\d+(\.\d+)?$/.test(value) ? Number(value) : undefined
+  return value !== undefined && /^\d{1,15}(\.\d+)?$/.test(value) ? Number(value) : undefined
+}
+
+/** `100`, and of `100, 100;w=60` (what it allows in several windows) the first. */
+export function firstNumberIn(headers: AnswerHeaders, name: string): number | undefined {
+  const [value] = valuesOf(headers, name)
+  const [, first] = /^(\d{1,15})(\.\d+)?(?=$|\s*[,;])/.exec(value ?? '') ?? []
+  return first === undefined ? undefined : Number(first)
+}
+
+/**
+ * How long until a reset: a number (see `spanMs`), a date of ISO 8601 (Atlassian, Anthropic) or a span in words of Go
+ * (`6m0s`, `120ms`: OpenAI and its like).
+ */
+export function resetSpanMs(headers: AnswerHeaders, name: string, nowMs: number): number | undefined {
+  const number = numberIn(headers, name)
+  if (number !== undefined) return spanMs(number, nowMs)
+  const [value = ''] = valuesOf(headers, name)
+  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value)) {
+    const at = Date.parse(value)
+    return Number.isNaN(at) ? undefined : at - nowMs
+  }
+  return spanInWords(value)
+}
+
+const unitMs: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 }
+
+function spanInWords(text: string): number | undefined {
+  if (!/^(\d{1,9}(\.\d+)?(d|h|ms|m|s))+$/.test(text)) return undefined
+  let sum = 0
+  for (const [, amount, unit] of text.matchAll(/([\d.]+)(d|h|ms|m|s)/g))
+    sum += Number(amount) * (unitMs[unit ?? ''] ?? 0)
+  return sum
 }
 
 export function valuesOf(headers: AnswerHeaders, name: string): string[] {

@@ -40,6 +40,53 @@ describe('what is left', () => {
       { remaining: 10, resetInMs: 10_000 },
     ],
     [
+      'Atlassian, with a date of ISO 8601',
+      {
+        date: 'Sun, 06 Nov 1994 08:49:37 GMT',
+        'x-ratelimit-limit': '350',
+        'x-ratelimit-remaining': '78',
+        'x-ratelimit-reset': '1994-11-06T08:50Z',
+        'x-ratelimit-nearlimit': 'false',
+      },
+      { remaining: 78, resetInMs: 23_000, limit: 350 },
+    ],
+    [
+      'OpenAI, by requests',
+      {
+        'x-ratelimit-limit-requests': '60',
+        'x-ratelimit-remaining-requests': '59',
+        'x-ratelimit-reset-requests': '6m0s',
+        'x-ratelimit-limit-tokens': '150000',
+        'x-ratelimit-remaining-tokens': '149984',
+        'x-ratelimit-reset-tokens': '120ms',
+      },
+      { remaining: 59, resetInMs: 360_000, limit: 60 },
+    ],
+    [
+      'Anthropic, by requests',
+      {
+        'anthropic-ratelimit-requests-limit': '1000',
+        'anthropic-ratelimit-requests-remaining': '999',
+        'anthropic-ratelimit-requests-reset': '1994-11-06T08:49:40Z',
+      },
+      { remaining: 999, resetInMs: 3_000, limit: 1_000 },
+    ],
+    [
+      'Zendesk and others of draft 02',
+      { 'ratelimit-limit': '700, 700;w=60', 'ratelimit-remaining': '699', 'ratelimit-reset': '41' },
+      { remaining: 699, resetInMs: 41_000, limit: 700 },
+    ],
+    [
+      'Reddit, with fractions',
+      { 'x-ratelimit-remaining': '595.0', 'x-ratelimit-reset': '123', 'x-ratelimit-used': '5' },
+      { remaining: 595, resetInMs: 123_000 },
+    ],
+    [
+      'an upstream that exaggerates',
+      { 'x-ratelimit-limit': '100.5', 'x-ratelimit-remaining': '7.5', 'x-ratelimit-reset': '99999999' },
+      { remaining: 7, resetInMs: 366 * 86_400_000, limit: 100 },
+    ],
+    [
       'the draft of 2021',
       { ratelimit: 'limit=100, remaining=50, reset=30' },
       { remaining: 50, resetInMs: 30_000, limit: 100 },
@@ -63,6 +110,17 @@ describe('what is left', () => {
 
   it.each<[string, AnswerHeaders]>([
     ['there are no such headers', { etag: '"5"' }],
+    ['Shopify tells a fill, not a reset', { 'x-shopify-shop-api-call-limit': '32/40' }],
+    ['Slack and Stripe tell nothing before they refuse', { 'x-slack-req-id': 'a', 'request-id': 'req_1' }],
+    [
+      'HubSpot tells no instant',
+      { 'x-hubspot-ratelimit-remaining': '109', 'x-hubspot-ratelimit-interval-milliseconds': '10000' },
+    ],
+    ['Salesforce tells no instant', { 'sforce-limit-info': 'api-usage=18/5000' }],
+    [
+      'a number has more digits than anybody counts',
+      { 'x-ratelimit-remaining': '9'.repeat(30), 'x-ratelimit-reset': '60' },
+    ],
     ['nothing says until when', { 'x-ratelimit-remaining': '5' }],
     ['nothing says how much', { 'x-ratelimit-reset': '784112677' }],
     ['it is over', { 'x-ratelimit-remaining': '5', 'x-ratelimit-reset': '784111000' }],

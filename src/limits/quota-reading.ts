@@ -1,6 +1,18 @@
 /** What an upstream's answer says is left of its budget. Pure: headers in, numbers out. */
 import { type Item, type Parameters, parseDictionary, parseList } from 'structured-headers'
-import { type AnswerHeaders, attempt, dateOf, numberIn, spanMs, valuesOf } from './answer-headers.ts'
+import {
+  type AnswerHeaders,
+  attempt,
+  dateOf,
+  firstNumberIn,
+  numberIn,
+  resetSpanMs,
+  valuesOf,
+} from './answer-headers.ts'
+
+/** What scripts can count; nobody is told to wait for longer than a year. */
+const LARGEST = 1e15
+const LONGEST_MS = 366 * 86_400_000
 
 export interface QuotaReading {
   readonly remaining: number
@@ -20,7 +32,8 @@ export function quotaReadingOf(headers: AnswerHeaders, nowMs: number = Date.now(
     standardReading(headers) ??
     threeHeaders(headers, 'ratelimit', at) ??
     threeHeaders(headers, 'x-ratelimit', at) ??
-    threeHeaders(headers, 'x-rate-limit', at)
+    threeHeaders(headers, 'x-rate-limit', at) ??
+    ofRequestsAndTokens(headers, at)
   )
 }
 
@@ -55,9 +68,36 @@ function items(text: string): [unknown, Parameters][] {
 function threeHeaders(headers: AnswerHeaders, prefix: string, nowMs: number): QuotaReading | undefined {
   const remaining = numberIn(headers, `${prefix}-remaining`)
   const after = numberIn(headers, `${prefix}-reset-after`)
-  const reset = numberIn(headers, `${prefix}-reset`)
-  const seconds = after ?? (reset === undefined ? undefined : spanMs(reset, nowMs) / 1_000)
-  return reading(remaining, seconds, numberIn(headers, `${prefix}-limit`))
+  const reset = resetSpanMs(headers, `${prefix}-reset`, nowMs)
+  const seconds = after ?? (reset === undefined ? undefined : reset / 1_000)
+  return reading(remaining, seconds, firstNumberIn(headers, `${prefix}-limit`))
+}
+
+/**
+ * Models that are paid by the token count requests and tokens apart. A job costs requests, so those are what is read:
+ * `x-ratelimit-remaining-requests` with `-reset-requests: 6m0s`, or `anthropic-ratelimit-requests-remaining` with a date.
+ */
+function ofRequestsAndTokens(headers: AnswerHeaders, nowMs: number): QuotaReading | undefined {
+  const openAi = {
+    remaining: 'x-ratelimit-remaining-requests',
+    reset: 'x-ratelimit-reset-requests',
+    limit: 'x-ratelimit-limit-requests',
+  }
+  const anthropic = {
+    remaining: 'anthropic-ratelimit-requests-remaining',
+    reset: 'anthropic-ratelimit-requests-reset',
+    limit: 'anthropic-ratelimit-requests-limit',
+  }
+  for (const names of [openAi, anthropic]) {
+    const reset = resetSpanMs(headers, names.reset, nowMs)
+    const found = reading(
+      numberIn(headers, names.remaining),
+      reset === undefined ? undefined : reset / 1_000,
+      numberIn(headers, names.limit),
+    )
+    if (found) return found
+  }
+  return undefined
 }
 
 function reading(
@@ -66,7 +106,11 @@ function reading(
   limit: number | undefined,
 ): QuotaReading | undefined {
   if (remaining === undefined || resetInSeconds === undefined || resetInSeconds <= 0) return undefined
-  return { remaining: Math.floor(remaining), resetInMs: Math.ceil(resetInSeconds * 1_000), limit }
+  return {
+    remaining: Math.min(LARGEST, Math.floor(remaining)),
+    resetInMs: Math.min(LONGEST_MS, Math.ceil(resetInSeconds * 1_000)),
+    limit: limit === undefined ? undefined : Math.min(LARGEST, Math.floor(limit)),
+  }
 }
 
 function asNumber(value: unknown): number | undefined {

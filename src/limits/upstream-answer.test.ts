@@ -48,6 +48,13 @@ describe('how long to wait', () => {
     [{ 'x-ratelimit-reset': '45' }, 45_000],
     [{ 'x-ratelimit-reset-after': '1.25' }, 1_250],
     [{ 'x-rate-limit-reset': '784111787' }, 10_000],
+    [{ 'x-ratelimit-reset': '1994-11-06T08:49:47Z', 'x-ratelimit-remaining': '0' }, 10_000],
+    [{ 'x-ratelimit-reset-requests': '1m30s', 'x-ratelimit-remaining-requests': '0' }, 90_000],
+    [
+      { 'x-ratelimit-remaining-requests': '5', 'x-ratelimit-reset-requests': '1m', 'x-ratelimit-reset-tokens': '2.5s' },
+      2_500,
+    ],
+    [{ 'retry-after': '9'.repeat(40) }, 366 * 86_400_000],
   ])('%o says %i ms', (headers, retryAfterMs) => expect(answer(429, headers)).toEqual({ retryAfterMs }))
 
   it('is unknown when nothing understandable is said', () => {

@@ -5,7 +5,15 @@
  * clock of ours that is wrong does no harm.
  */
 import { parseDictionary, parseList } from 'structured-headers'
-import { type AnswerHeaders, attempt, dateOf, numberIn, parseHttpDate, spanMs, valuesOf } from './answer-headers.ts'
+import {
+  type AnswerHeaders,
+  attempt,
+  dateOf,
+  numberIn,
+  parseHttpDate,
+  resetSpanMs,
+  valuesOf,
+} from './answer-headers.ts'
 
 export interface UpstreamAnswer {
   readonly status: number
@@ -60,6 +68,8 @@ function waitMs({ headers, text }: UpstreamAnswer, nowMs: number): number | unde
     resetMs(headers, { reset: 'x-ratelimit-reset-after', remaining: 'x-ratelimit-remaining' }, nowMs) ??
     resetMs(headers, { reset: 'x-ratelimit-reset', remaining: 'x-ratelimit-remaining' }, nowMs) ??
     resetMs(headers, { reset: 'x-rate-limit-reset', remaining: 'x-rate-limit-remaining' }, nowMs) ??
+    resetMs(headers, { reset: 'x-ratelimit-reset-requests', remaining: 'x-ratelimit-remaining-requests' }, nowMs) ??
+    resetMs(headers, { reset: 'x-ratelimit-reset-tokens', remaining: 'x-ratelimit-remaining-tokens' }, nowMs) ??
     (isSecondaryLimit(text) ? SECONDARY_LIMIT_MS : undefined)
   )
 }
@@ -106,14 +116,16 @@ function resetMs(
   names: { reset: string; remaining: string },
   nowMs: number,
 ): number | undefined {
-  const reset = numberIn(headers, names.reset)
-  if (reset === undefined || isLeft(numberIn(headers, names.remaining))) return undefined
-  return spanMs(reset, nowMs)
+  const resetInMs = resetSpanMs(headers, names.reset, nowMs)
+  return resetInMs === undefined || isLeft(numberIn(headers, names.remaining)) ? undefined : resetInMs
 }
+
+/** Longer waits are cut here, or a number of fifty digits would be none that scripts can read. */
+const LONGEST_WAIT_MS = 366 * 86_400_000
 
 /** Undefined stays undefined: the caller has its own way to wait when nothing was said. */
 function believable(waitedMs: number | undefined): number | undefined {
-  return waitedMs === undefined ? undefined : Math.max(SHORTEST_WAIT_MS, Math.ceil(waitedMs))
+  return waitedMs === undefined ? undefined : Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, Math.ceil(waitedMs)))
 }
 
 function longest(waits: readonly number[]): number | undefined {

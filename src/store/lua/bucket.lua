@@ -55,9 +55,15 @@ function bucket.open(rule, stored, jitter, queue, now, share)
   return state
 end
 
--- An upstream has just pushed back: the next permits come at this share of the rate.
+-- An upstream has just pushed back: the next permits come at this share of the rate. What is used of the burst stays
+-- used: at the longer interval the same time would be fewer permits.
 function bucket.slow(state, share)
-  state.interval = ceil(interval_of(state.rule, state.jitter) / share)
+  local interval = ceil(interval_of(state.rule, state.jitter) / share)
+  if interval ~= state.interval and state.tat > state.now then
+    state.tat = state.now + ceil((state.tat - state.now) * interval / state.interval)
+    state.changed = true
+  end
+  state.interval = interval
 end
 
 -- How many permits could be granted now.

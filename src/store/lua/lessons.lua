@@ -74,7 +74,7 @@ end
 local function close(q, state, fence, for_us)
   local pushback = require "pushback"
   local closed_until = for_us > 0 and q.now + math.min(for_us, q.settings.max_close) or 0
-  state.pushed = pushback.learn(state.pushed, fence, closed_until, q.now)
+  state.pushed = pushback.learn(state.pushed, fence, closed_until, q.now, q.fence)
   state.pushed_changed = true
   state.closed_until = math.max(state.closed_until, state.pushed.closed_until)
   if state.rule.kind == "bucket" then

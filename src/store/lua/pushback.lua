@@ -38,12 +38,13 @@ function pushback.share(state)
 end
 
 -- One answer that pushed back, to a call granted under `fence`; `closed_until` is 0 if it named no instant. Answers to
--- calls that were granted before the cut say nothing new. Answers the new state.
-function pushback.learn(state, fence, closed_until, now)
+-- calls that were granted before the cut say nothing new: `last` is the last fence given, which after a failover to a
+-- clock that is behind is larger than now. Answers the new state.
+function pushback.learn(state, fence, closed_until, now, last)
   local known = state or { closed_until = 0, share = 1, cut_at = 0, ceiling = 1, now = now }
   if fence >= known.cut_at then
     local share = pushback.share(known)
-    known.share, known.ceiling, known.cut_at = max(LEAST, share * CUT), share, now
+    known.share, known.ceiling, known.cut_at = max(LEAST, share * CUT), share, max(now, last + 1)
   end
   known.closed_until = max(known.closed_until, closed_until)
   return known

@@ -21,7 +21,7 @@ local function row(q, scope, state)
   local share, pushed_until = 1000, 0
   if state.pushed then
     local pushback = require "pushback"
-    share, pushed_until = math.floor(pushback.share(state.pushed) * 1000), state.pushed.closed_until
+    share, pushed_until = math.floor(pushback.share(state.pushed) * 1000 + 0.5), state.pushed.closed_until
   end
   return {
     scope, rule.name, rule.kind, most(state), rule.window or 0, rule.burst or 0, state.jitter or 0, left, used,

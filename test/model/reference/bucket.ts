@@ -91,8 +91,14 @@ export class OpenBucket implements Meter {
     return Math.ceil((window + this.jitter) / (count - burst + 1))
   }
 
-  slow(share: number): void {
+  /** Answers whether what it counts has changed: what is used of the burst stays used. */
+  slow(share: number): boolean {
+    const before = this.interval
+    const { now } = this.#context
     this.interval = Math.ceil(this.#fullInterval / share)
+    if (this.interval === before || this.tat <= now) return false
+    this.tat = now + Math.ceil(((this.tat - now) * this.interval) / before)
+    return true
   }
 
   available(): number {

@@ -31,10 +31,10 @@ function learn(queue: QueueState, { tenant: name, standing, fence }: FinishedJob
 function close(queue: QueueState, limit: OpenLimit, fence: number, forUs: number): void {
   const { now } = queue
   const closedUntil = forUs > 0 ? now + Math.min(forUs, queue.values.max_close) : 0
-  limit.pushed = learnPushback(limit.pushed, fence, closedUntil, now)
+  limit.pushed = learnPushback(limit.pushed, fence, closedUntil, now, queue.fence)
   limit.savePushback()
   limit.meter.closedUntil = Math.max(limit.meter.closedUntil, limit.pushed.closedUntil)
-  if (limit.meter instanceof OpenBucket) limit.meter.slow(shareOf(limit.pushed, now))
+  if (limit.meter instanceof OpenBucket && limit.meter.slow(shareOf(limit.pushed, now))) limit.save()
 }
 
 /** Of the first scope that meters calls; where none does, of the first that has any. */

@@ -26,12 +26,13 @@ export function learnPushback(
   fence: number,
   closedUntil: number,
   now: number,
+  lastFence: number,
 ): PushbackState {
   const known = state ?? { closedUntil: 0, share: 1, cutAt: 0, ceiling: 1 }
   const closed = { ...known, closedUntil: Math.max(known.closedUntil, closedUntil) }
   if (fence < known.cutAt) return closed
   const share = shareOf(known, now)
-  return { ...closed, share: Math.max(0.01, share * 0.7), cutAt: now, ceiling: share }
+  return { ...closed, share: Math.max(0.01, share * 0.7), cutAt: Math.max(now, lastFence + 1), ceiling: share }
 }
 
 /** As it is stored: a share has four digits. */

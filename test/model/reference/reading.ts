@@ -130,7 +130,7 @@ function limitRow(scope: LimitScope, { rule, meter, pushed }: OpenLimit, now: nu
     used,
     opensInUs: opens >= NEVER ? -1 : Math.max(0, opens - now),
     fullInUs: Math.max(0, unusedAt - now),
-    share: pushed ? Math.floor(shareOf(pushed, now) * 1000) : 1000,
+    share: pushed ? Math.floor(shareOf(pushed, now) * 1000 + 0.5) : 1000,
     pushedForUs: Math.max(0, (pushed?.closedUntil ?? 0) - now),
   }
 }

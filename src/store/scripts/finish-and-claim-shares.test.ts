@@ -1,0 +1,119 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { LimitDefinition } from '../../limits/definition.ts'
+import { ScriptStore } from '../../testing/script-store.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+const SECOND = 1_000_000
+
+async function begin(limit: LimitDefinition, backlogs: Readonly<Record<string, number>>): Promise<void> {
+  await store.begin({ limits: { queue: limit }, share: 'strict' })
+  for (const [tenant, jobs] of Object.entries(backlogs)) await store.submit(tenant, jobs)
+}
+
+/** Claims and ends what it can get for so long, every 10 ms; what each tenant had. */
+async function run(forUs: number): Promise<Record<string, number>> {
+  const had: Record<string, number> = {}
+  for (let passed = 0; passed < forUs; passed += 10_000) {
+    const claim = await store.claim(20)
+    for (let at = 0; at < claim.jobs.length; at += 2) {
+      const tenant = (claim.jobs[at] as string).split(':').at(-1) as string
+      had[tenant] = (had[tenant] ?? 0) + 1
+    }
+    if (claim.jobs.length > 0) await store.finish(claim, { outcome: 'succeeded' })
+    store.now += 10_000
+  }
+  return had
+}
+
+describe('strict shares of a window', () => {
+  const window = (limit: number) => ({ kind: 'window', limit, windowMs: 1_000 }) as const
+
+  it('are equal, whether the others use theirs or not', async () => {
+    await begin(window(12), { a: 50, b: 50, c: 2 })
+
+    expect(await run(900_000)).toEqual({ a: 4, b: 4, c: 2 })
+  })
+
+  it('leave nothing over by rounding', async () => {
+    await begin(window(11), { a: 50, b: 50, c: 50 })
+
+    const had = await run(900_000)
+
+    expect(Object.values(had).sort()).toEqual([3, 4, 4])
+  })
+
+  it('are one at least, however many there are', async () => {
+    await begin(window(3), { a: 9, b: 9, c: 9, d: 9, e: 9 })
+
+    const first = await run(SECOND)
+    const second = await run(SECOND)
+
+    expect(Object.values(first)).toEqual([1, 1, 1])
+    expect(Object.keys({ ...first, ...second })).toHaveLength(5)
+  })
+
+  it('grow when tenants go and shrink when they come', async () => {
+    await begin(window(12), { a: 99, b: 4 })
+    const both = await run(SECOND)
+    const alone = await run(SECOND)
+    await store.submit('c', 99)
+    await store.submit('d', 99)
+
+    expect(both).toEqual({ a: 6, b: 4 })
+    expect(alone).toEqual({ a: 12 })
+    expect(await run(SECOND)).toEqual({ a: 4, c: 4, d: 4 })
+  })
+})
+
+describe('strict shares of a bucket', () => {
+  const bucket = { kind: 'bucket', limit: 20, windowMs: 1_000, burst: 1, jitterMs: 0 } as const
+
+  it('are equal, whether the others use theirs or not', async () => {
+    await begin(bucket, { a: 500, b: 500, c: 500, d: 1 })
+
+    const had = await run(10 * SECOND)
+
+    // d is there for a moment only: three share 20 a second.
+    for (const tenant of ['a', 'b', 'c']) {
+      expect(had[tenant]).toBeGreaterThanOrEqual(63)
+      expect(had[tenant]).toBeLessThanOrEqual(68)
+    }
+    expect(had.d).toBe(1)
+  })
+
+  it('leave what an idle one does not use, where fair ones would give it away', async () => {
+    await begin(bucket, { a: 500, b: 500 })
+    await store.client.zadd(store.keys().parked, 9e15, 'sleeper-1', 9e15, 'sleeper-2')
+
+    const had = await run(10 * SECOND)
+
+    expect(had.a).toBeGreaterThanOrEqual(48)
+    expect(had.a).toBeLessThanOrEqual(51)
+  })
+
+  it('are a queue’s whole rate for one alone', async () => {
+    await begin(bucket, { a: 500 })
+
+    const { a = 0 } = await run(5 * SECOND)
+
+    expect(a).toBeGreaterThanOrEqual(98)
+    expect(a).toBeLessThanOrEqual(101)
+  })
+
+  it('start anew when the limit becomes a window', async () => {
+    await begin(bucket, { a: 500 })
+    await run(SECOND)
+
+    await store.register({ limits: { queue: { kind: 'window', limit: 5, windowMs: 3_600_000 } }, share: 'strict' })
+
+    expect(await run(SECOND)).toEqual({ a: 5 })
+  })
+})
