@@ -29,6 +29,13 @@ it('fills in every default', () => {
     maxResultBytes: 65_536,
     keepEventsMs: 86_400_000,
     maxEvents: 10_000,
+    congestion: {
+      enabled: true,
+      baseBackoffMs: 1_000,
+      maxBackoffMs: 120_000,
+      snapshotMs: 10_000,
+      retentionMs: 3_600_000,
+    },
   })
 })
 
