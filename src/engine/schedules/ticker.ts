@@ -14,8 +14,8 @@ import { type Timetable, timetableOf } from './timetable.ts'
 // Whoever dies with ticks in hand makes them this late. Somebody who takes longer loses nothing but its work.
 const LEASE_MS = 2_000
 // Taken, and ticked, in one call: its script must be short. A tick takes it about as long as a job with an id.
-const SCHEDULES_AT_ONCE = 64
-const JOBS_AT_ONCE = 200
+const SCHEDULES_AT_ONCE = 32
+const JOBS_AT_ONCE = 100
 const BYTES_AT_ONCE = 512_000
 const WORKED_OUT_FOR_MS = LEASE_MS / 4
 const RETRY_MS = 1_000

@@ -10,13 +10,13 @@ export interface Timetable {
 }
 
 /** A cron pattern, and the zone whose clocks it means. */
-export interface CronTiming {
+interface CronTiming {
   readonly cron: string
   readonly timeZone: string
 }
 
 /** Elapsed time, counted from an instant that never moves: a restart changes nothing. */
-export interface IntervalTiming {
+interface IntervalTiming {
   readonly everyMs: number
   readonly anchor: number
 }

@@ -16,7 +16,7 @@ export interface Tick {
 }
 
 /** `changed`: it is not as it was when its tick was worked out, nothing happened. `full`: there is no room for its job. */
-export type TickWord = 'ticked' | 'changed' | 'full'
+type TickWord = 'ticked' | 'changed' | 'full'
 
 export interface TickReply {
   /** Under which others that are due are the caller's; '' when none are. */
