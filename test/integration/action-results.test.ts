@@ -37,6 +37,22 @@ describe('results', () => {
     expect(byJob[2]).toMatchObject({ state: 'succeeded', result: { n: 2 } })
   })
 
+  it('of jobs with a delay come after the others, in the order in which they were submitted', async () => {
+    const queue = engine.queue()
+    queue.process('T', () => 'done')
+    const delays = [60, undefined, 30, undefined, 1]
+    const jobs = delays.map((delayMs, n) => ({
+      id: `j${n}`,
+      payload: n,
+      ...(delayMs === undefined ? {} : { delayMs }),
+    }))
+    const action = await queue.submit({ tenant: 'a', type: 'T', keepResults: true, jobs })
+
+    await action.finished()
+
+    expect((await all(action.results())).map(({ id }) => id)).toEqual(['j1', 'j3', 'j0', 'j2', 'j4'])
+  })
+
   it('that are too large or cannot be written do not fail their job', async () => {
     const queue = engine.queue({ maxResultBytes: 500 })
     const circle: { self?: unknown } = {}
