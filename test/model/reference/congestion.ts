@@ -74,10 +74,6 @@ export function speedOf(queue: QueueState, tenant: Tenant): { speed: number; isM
   return speed(queue.now, tenant.pace, receivedBy(tenant), Math.min(own, rateOf(queue.limits.queue) * share))
 }
 
-export function queueSpeed(queue: QueueState): { speed: number; isMeasured: boolean } {
-  return speed(queue.now, queue.pace, queue.started, rateOf(queue.limits.queue))
-}
-
 function speed(now: number, pace: Pace, received: number, rate: number): { speed: number; isMeasured: boolean } {
   const now10 = measured(pace, now, received)
   if (pace.since > 0 && now - pace.since >= 2 * SLOT) return { speed: hundredths(now10), isMeasured: true }
@@ -95,7 +91,7 @@ export function parkedWeights(queue: QueueState): number {
 }
 
 /** In µs. */
-export function backoffOf(queue: QueueState, waiting: number, speedNow: number): number {
+function backoffOf(queue: QueueState, waiting: number, speedNow: number): number {
   const { congestion, base_backoff: base, max_backoff: most } = queue.values
   return congestion ? Math.min(most, base + Math.floor(waiting / (speedNow || 1)) * SECOND) : base
 }
@@ -120,7 +116,7 @@ export function endStatistics(queue: QueueState): void {
   }
 }
 
-export function resetStatistics(queue: QueueState, tenant: Tenant): void {
+function resetStatistics(queue: QueueState, tenant: Tenant): void {
   tenant.throttles = { count: 0, second: 0 }
   tenant.backoff = 0
   tenant.uncounted = receivedBy(tenant) - queue.jobsOf(tenant.name, 'running').length
