@@ -23,6 +23,7 @@ import type { Aggregate, AggregateOptions } from './actions/aggregate.ts'
 import { Aggregates } from './actions/aggregates.ts'
 import { Duties } from './actions/duties.ts'
 import type { TellWebhook } from './actions/duty-work.ts'
+import { type AuditOptions, type AuditReport, audit } from './audit.ts'
 import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
 import { CongestionControl } from './congestion-control.ts'
 import { DeadLetters } from './dead-letters.ts'
@@ -453,6 +454,15 @@ export class Queue {
   async drain(options: DrainOptions = {}): Promise<void> {
     await this.#ready()
     await waitUntilDrained(this, this.#clock, options)
+  }
+
+  /**
+   * Looks whether every job is in exactly one place and every count is what it counts, in bounded steps while the queue runs,
+   * and puts right what differs.
+   */
+  async audit(options: AuditOptions = {}): Promise<AuditReport> {
+    await this.#ready()
+    return audit(this.#requests, options)
   }
 
   /** Counts over the whole queue. */

@@ -64,6 +64,7 @@ const matrix: Readonly<Record<string, Entry>> = {
   discardDeadLetter: { roles: workers, rival: 'hidden' },
   retryDeadLetters: { roles: workers },
   discardDeadLetters: { roles: workers },
+  auditQueue: { roles: staff },
   listSchedules: { roles: ['admin', 'operator', 'viewer'] },
   getSchedule: { roles: ['admin', 'operator', 'viewer'] },
   setSchedule: { roles: staff },

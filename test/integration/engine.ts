@@ -51,7 +51,11 @@ export class Engine {
   async endTest(): Promise<void> {
     try {
       const auditor = this.sluice()
-      for (const name of this.#queues.keys()) await auditCounts(auditor.queue(name))
+      for (const name of this.#queues.keys()) {
+        await auditCounts(auditor.queue(name))
+        const { differences } = await auditor.queue(name).audit({ repair: false })
+        expect(differences, `the audit finds nothing in queue ${name}`).toEqual([])
+      }
     } finally {
       await Promise.all(this.#open.splice(0).map((sluice) => sluice.close()))
       this.#queues.clear()

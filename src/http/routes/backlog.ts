@@ -23,6 +23,21 @@ const unparked = z
   })
   .meta({ examples: [{ unparked: 3 }] })
 
+const difference = z.object({ kind: z.string(), subject: z.string(), expected: z.string(), found: z.string() })
+
+const auditReport = z
+  .object({
+    tenants: z.number(),
+    differences: z.array(difference).meta({ description: 'The first thousand; repaired unless only looked for.' }),
+    counts: z.record(z.string(), z.number()).meta({ description: 'How many of each kind.' }),
+    skipped: z.array(z.string()).meta({ description: 'What there was too much of to be looked at.' }),
+  })
+  .meta({ examples: [{ tenants: 17, differences: [], counts: {}, skipped: [] }] })
+
+const auditBody = z
+  .strictObject({ repair: z.boolean().optional().meta({ description: 'Put right what differs; true unless given.' }) })
+  .meta({ examples: [{ repair: false }] })
+
 /** What acts on the backlog of a whole queue at once. */
 export function addBacklogRoutes(app: App, context: Context): void {
   const params = z.strictObject({ queue: queueParam })
@@ -54,5 +69,23 @@ export function addBacklogRoutes(app: App, context: Context): void {
       response: { 200: unparked },
     },
     handler: async (request) => ({ unparked: await queueOf(context, request, request.params.queue).unpark() }),
+  })
+  app.route({
+    method: 'POST',
+    url: '/v1/queues/:queue/audit',
+    config: { access: operators },
+    schema: {
+      operationId: 'auditQueue',
+      tags: ['queues'],
+      summary: 'Looks whether every job is in one place and every count is right, and puts right what differs.',
+      params,
+      querystring: z.strictObject({}),
+      body: auditBody,
+      response: { 200: auditReport },
+    },
+    handler: async (request) => {
+      const report = await queueOf(context, request, request.params.queue).audit(definedOnly(request.body))
+      return { ...report, differences: [...report.differences], skipped: [...report.skipped] }
+    },
   })
 }

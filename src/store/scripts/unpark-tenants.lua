@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Puts all parked tenants back in line, in bounded steps: the first by this script, the others by the claims that
--- follow. Their limits are asked again with their turns. Replies {"unparked", tenants}, {"again", tenants} if an earlier
--- call is still being carried out (call again), or {"unregistered"}.
+-- follow. Their limits are asked again with their turns. Replies {"unparked", tenants}, {"again", tenants} if an
+-- earlier call is still being carried out (call again), or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local opening = require "opening"
