@@ -5,18 +5,21 @@ import type { Scenario } from './scenario.ts'
 
 /** In the slot of the queue that scenarios use. */
 export const KEY = '{calls}'
-// Between two keys: long enough for calls to meet the slot in two places.
-const PAUSE_MS = 5
-// Between two moves, so that work is done at every place.
-const STAY_MS = 1_500
-
-/** Moves the queue's slot that many times, each time to the next master. */
-export async function moveAround(cluster: TestCluster, times: number, signal?: AbortSignal): Promise<void> {
-  for (let move = 0; move < times && !signal?.aborted; move++) {
+/**
+ * Moves the queue's slot that many times, each time to the next master.
+ * @param pace - Between two keys: long enough for calls to meet the slot in two places. Between two moves: so that work is
+ *   done at every place, also under limits, which are closed for a window after each.
+ */
+export async function moveAround(
+  cluster: TestCluster,
+  times: number,
+  pace: { betweenKeysMs: number; betweenMovesMs: number } = { betweenKeysMs: 5, betweenMovesMs: 1_500 },
+): Promise<void> {
+  for (let move = 0; move < times; move++) {
     const masters = await cluster.masters()
     const at = masters.indexOf(await cluster.masterOf(KEY))
-    await cluster.moveSlot(KEY, masters[(at + 1) % masters.length] as TestRedis, PAUSE_MS)
-    await new Promise((resolve) => setTimeout(resolve, STAY_MS))
+    await cluster.moveSlot(KEY, masters[(at + 1) % masters.length] as TestRedis, pace.betweenKeysMs)
+    await new Promise((resolve) => setTimeout(resolve, pace.betweenMovesMs))
   }
 }
 

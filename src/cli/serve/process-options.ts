@@ -22,7 +22,10 @@ export function withProcessOptions(command: Command): Command {
       '--config <file>',
       'the config file (default: sluice.config.ts, .mjs or .js of this folder, if there is one)',
     )
-    .option('--redis <url>', 'redis://…, the path of a socket, or embedded for a private server (default: embedded)')
+    .option(
+      '--redis <url>',
+      'redis://…, redis-sentinel://…, redis-cluster://…, the path of a socket, or embedded for a private server (default: embedded)',
+    )
     .option('--data <folder>', 'the folder of the embedded server (default: .sluice)')
     .option('--prefix <prefix>', 'starts every key in Redis (default: sluice)')
     .option(
