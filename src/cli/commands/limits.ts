@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { LimitStatus } from '../../index.ts'
+import { CliError } from '../cli-error.ts'
 import { newCommand, onCall } from '../command.ts'
 import { rateIn } from '../option-values.ts'
 import { table } from '../output.ts'
@@ -43,16 +44,19 @@ function rowOf({ name, scope, kind, limit, used, remaining, effectivePerSecond, 
 }
 
 function set(): Command {
-  const command = newCommand('set <name> <rate>', {
+  const command = newCommand('set <name> <limit>', {
     summary: 'change a limit on every worker at once, for the backlog as well',
     details:
       'The name is queue, tenant (the template of every tenant), high, normal, low, or that of a limit of your own. ' +
-      'It stays changed until it is changed again or reset.',
-    examples: ['sluice limits set queue 300/s --queue promotions', 'sluice limits set low 10/s'],
+      'The limit is a rate such as 300/s, or a definition as JSON. It stays changed until it is changed again or reset.',
+    examples: [
+      'sluice limits set queue 300/s --queue promotions',
+      `sluice limits set daily '{"kind":"window","limit":20000000,"windowMs":86400000}'`,
+    ],
   })
   return change(command, ([name = '', given = '']) => {
-    const rate = rateIn(name, given)
-    return { change: isLevel(name) ? { levels: { [name]: rate } } : { [name]: rate } }
+    const limit = given.trimStart().startsWith('{') ? definitionIn(name, given) : rateIn(name, given)
+    return { change: isLevel(name) ? { levels: { [name]: limit } } : { [name]: limit } }
   })
 }
 
@@ -65,6 +69,15 @@ function reset(): Command {
     const scope = isLevel(name) || name === 'tenant' ? name : 'queue'
     return { reset: [{ scope, name }] }
   })
+}
+
+/** What the definition must have the server says, as for everybody. */
+function definitionIn(name: string, text: string): object {
+  try {
+    return JSON.parse(text) as object
+  } catch (error) {
+    throw new CliError('usage', `${name} is no JSON: ${(error as Error).message}`)
+  }
 }
 
 function isLevel(name: string): boolean {

@@ -16,6 +16,13 @@ export const jobFields = {
   type: jobType.optional(),
   delayMs: z.number().min(0).max(YEAR_MS).optional().meta({ description: 'Not before this long from now.' }),
   runAt: z.number().min(0).optional().meta({ description: 'Not before this moment, in ms since 1970.' }),
+  cost: z
+    .number()
+    .int()
+    .min(1)
+    .max(1_000_000_000)
+    .optional()
+    .meta({ description: 'In permits of every limit it stands under; 1 unless given.' }),
   maxRetries: z.number().int().min(0).max(1_000).optional(),
   timeoutMs: z.number().int().min(1).max(86_400_000).optional(),
 }
