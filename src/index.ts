@@ -55,7 +55,13 @@ export type { SubmitSummary } from './engine/submitter.ts'
 export type { TenantControl, TenantSettings, TenantView } from './engine/tenant-control.ts'
 export * from './errors.ts'
 export type { LimitsOf, LimitsOption, SharedLimitsOf } from './limits/attachment.ts'
-export type { BucketDefinition, ConcurrencyDefinition, LimitDefinition } from './limits/definition.ts'
+export type {
+  BucketDefinition,
+  ConcurrencyDefinition,
+  LimitDefinition,
+  QuotaDefinition,
+  WindowDefinition,
+} from './limits/definition.ts'
 export type { Shared } from './limits/shared.ts'
 export { type LimitOptions, Sluice, type SluiceOptions } from './sluice.ts'
 export type { Level } from './store/names.ts'

@@ -22,8 +22,13 @@ export async function waitUntilDrained(queue: Queue, clock: Clock, options: Drai
     const { waiting, delayed, running } = await (tenant === undefined ? queue.counts() : queue.tenant(tenant).view())
     if (waiting + delayed + running === 0) return
     await new Promise<void>((resolve) => {
-      const cancel = clock.setTimer(resolve, LOOK_EVERY_MS)
-      signal?.addEventListener('abort', () => (cancel(), resolve()), { once: true })
+      const goOn = () => {
+        cancelTimer()
+        signal?.removeEventListener('abort', goOn)
+        resolve()
+      }
+      const cancelTimer = clock.setTimer(goOn, LOOK_EVERY_MS)
+      signal?.addEventListener('abort', goOn)
     })
   }
 }

@@ -66,7 +66,7 @@ export function valuesOf(headers: AnswerHeaders, name: string): string[] {
 }
 
 /** A reset is a span in seconds, or an instant in seconds or milliseconds: its size tells. */
-export function spanMs(reset: number, nowMs: number): number {
+function spanMs(reset: number, nowMs: number): number {
   if (reset <= LONGEST_SPAN_S) return reset * 1_000
   return (reset <= LARGEST_INSTANT_S ? reset * 1_000 : reset) - nowMs
 }

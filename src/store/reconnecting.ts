@@ -238,7 +238,7 @@ export class ReconnectingRedis implements Redis {
     this.#connection = undefined
     if (this.#isClosed) return
     this.#retired.add(connection)
-    connection.ended.then(() => this.#retired.delete(connection))
+    void connection.ended.then(() => this.#retired.delete(connection))
     this.#note(reason)
     this.#whereabouts.lost(reason)
     this.#connecting = this.#pause(reconnectDelayMs(1)).then(() => this.#connect())

@@ -38,7 +38,7 @@ export interface ConcurrencyRule {
 export type LimitRule = BucketRule | WindowRule | QuotaRule | ConcurrencyRule
 
 /** In place of the rule of a limit that is shared: the rule itself is the group's. */
-export interface SharedRule {
+interface SharedRule {
   /** What this queue calls it. */
   readonly name: string
   readonly kind: 'shared'

@@ -22,7 +22,7 @@ import type { ProducerResult, ProducerSettings } from './producer-process.ts'
 import type { Payload, WorkerMessage, WorkerSettings } from './worker-process.ts'
 
 /** Several servers that are one store: sentinels and their servers, or a Cluster. */
-export interface Topology {
+interface Topology {
   readonly redis: RedisOptions['redis']
   /** The servers that have the data now. */
   masters(): Promise<readonly TestRedis[]>

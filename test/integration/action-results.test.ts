@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { JobResult } from '../../src/index.ts'
-import { all, payloads, until, useEngine, withResolvers } from './engine.ts'
+import { all, until, useEngine, withResolvers } from './engine.ts'
 
 const engine = useEngine()
 

@@ -130,6 +130,6 @@ export function standsOf({ tenant }: TenantFacts): readonly StandFacts[] {
 }
 
 /** A lane as its caller named it. */
-export function laneName(token: string): string {
+function laneName(token: string): string {
   return fromToken(token.replace(/^!?@?/, ''))
 }

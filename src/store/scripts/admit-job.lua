@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Charges what a running job costs once more to every limit it stands under, just before it calls the upstream: all or none.
+-- Charges what a running job costs once more to every limit it stands under, just before it calls the upstream: all or
+-- none.
 -- Replies {"admitted", fresh}, {"wait", µs} until they can all grant, {"stale"} if the job is no longer the caller's,
 -- or {"unregistered"}.
 local time = require "time"
