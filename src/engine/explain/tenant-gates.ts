@@ -1,4 +1,4 @@
-import { fromToken, type Level } from '../../store/names.ts'
+import type { Level } from '../../store/names.ts'
 import type { StandFacts, TenantFacts } from '../../store/scripts/explain-tenant.ts'
 import type { LimitRow } from '../../store/scripts/read-limits.ts'
 import type { Gate } from './explanation.ts'
@@ -127,9 +127,4 @@ export function chooseStand(facts: TenantFacts, rows: readonly LimitRow[]): Stan
 
 export function standsOf({ tenant }: TenantFacts): readonly StandFacts[] {
   return Array.isArray(tenant.stands) ? tenant.stands : []
-}
-
-/** A lane as its caller named it. */
-function laneName(token: string): string {
-  return fromToken(token.replace(/^!?@?/, ''))
 }
