@@ -5,6 +5,7 @@ import { flood } from './engine/flood.ts'
 import { handlers } from './engine/handlers.ts'
 import { idle } from './engine/idle.ts'
 import { jain } from './engine/jain.ts'
+import { limiter } from './engine/limiter.ts'
 import { memory } from './engine/memory.ts'
 import { processNoop } from './engine/process.ts'
 import { processLimited } from './engine/process-limited.ts'
@@ -25,6 +26,7 @@ const GROUPS = {
     processNoop,
     processLimited,
     handlers,
+    limiter,
     scripts,
     memory,
     claimCost,

@@ -12,6 +12,8 @@ export interface Permit {
   readonly remaining: number | null
   /** Which member of a pool granted it, by the limit's name: use that one's token. */
   readonly grant: Readonly<Record<string, string>>
+  /** How many it is; 0 if it was not granted. */
+  readonly permits: number
   /** Tells it apart: give it to `learn` with the upstream's answer. Empty if it was not granted by Redis. */
   readonly fence: string
 }
@@ -30,7 +32,7 @@ interface Waiting extends Asked {
 
 /** Callers of the same limits go out together. The more wait, the more go in one call: the script is short for each. */
 const AT_ONCE = 100
-const CALLS_IN_FLIGHT = 3
+const CALLS_IN_FLIGHT = 2
 /** A caller waits no longer for Redis than this: it would rather be told. */
 const PATIENCE_MS = 2_000
 const UNAVAILABLE_WAIT_MS = 2_000
@@ -70,13 +72,8 @@ export class Acquirer {
     const isAllowed = waiting.onUnavailable === 'allow'
     this.unavailable[isAllowed ? 'allowed' : 'denied'] += 1
     if (isAllowed) this.#warn(waiting, error)
-    waiting.resolve({
-      granted: isAllowed,
-      waitMs: isAllowed ? 0 : UNAVAILABLE_WAIT_MS,
-      remaining: null,
-      grant: {},
-      fence: '',
-    })
+    const allowed = { ...denied, granted: true, permits: waiting.permits }
+    waiting.resolve(isAllowed ? allowed : { ...denied, waitMs: UNAVAILABLE_WAIT_MS })
   }
 
   #warn({ limits }: Waiting, error: unknown): void {
@@ -124,7 +121,7 @@ class Line {
   #schedule(): void {
     if (this.#isScheduled || this.#inFlight >= CALLS_IN_FLIGHT) return
     this.#isScheduled = true
-    queueMicrotask(() => {
+    setImmediate(() => {
       this.#isScheduled = false
       this.#send()
     })
@@ -164,7 +161,7 @@ class Line {
     let latePermits = 0
     reply.answers.forEach((answer, at) => {
       const caller = callers[at] as Waiting
-      if (!isStale || !answer.isGranted) caller.resolve(permitOf(answer, reply.fence))
+      if (!isStale || !answer.isGranted) caller.resolve(permitOf(answer, caller.permits, reply.fence))
       else {
         latePermits += caller.permits
         if (isLast) caller.resolve({ ...denied, waitMs: reply.freshMs ?? 0 })
@@ -184,11 +181,12 @@ class Line {
   }
 }
 
-const denied: Permit = { granted: false, waitMs: 0, remaining: null, grant: {}, fence: '' }
+const denied: Permit = { granted: false, waitMs: 0, remaining: null, permits: 0, grant: {}, fence: '' }
 
-function permitOf({ isGranted, waitUs, remaining, grant }: AcquireAnswer, fence: string): Permit {
-  const waitMs = Math.ceil(waitUs / 1000)
-  return { granted: isGranted, waitMs, remaining: remaining ?? null, grant, fence: isGranted ? fence : '' }
+function permitOf({ isGranted, waitUs, remaining, grant }: AcquireAnswer, permits: number, fence: string): Permit {
+  const left = remaining ?? null
+  if (isGranted) return { granted: true, waitMs: 0, remaining: left, permits, grant, fence }
+  return { ...denied, waitMs: Math.ceil(waitUs / 1000), remaining: left }
 }
 
 /** What is granted after that is lost: nobody waits for it. */

@@ -1,10 +1,13 @@
 import { InvalidOptionsError } from '../errors.ts'
 import { type LimitDefinition, parseLimit } from '../limits/definition.ts'
 import type { Shared } from '../limits/shared.ts'
+import type { Pushback } from '../limits/upstream-answer.ts'
 import { changeLimit } from '../store/scripts/change-limit.ts'
+import { learnShared } from '../store/scripts/learn-shared.ts'
 import { readSharedLimits } from '../store/scripts/read-shared-limits.ts'
 import type { LimitRule } from '../store/settings.ts'
 import type { Permit } from './acquirer.ts'
+import { type Answer, Lessons } from './lesson.ts'
 import type { LimitGroup } from './limit-group.ts'
 import { type LimitStatus, statusOf } from './limit-status.ts'
 import type { AcquireOptions, SharedLimits } from './shared-limits.ts'
@@ -54,6 +57,28 @@ export class SharedLimit implements Shared {
     if (!row) throw new Error(`The store has no limit "${this.name}"`)
     const { scope, activeTenants, sharePerTenant, ...status } = statusOf(row, 0)
     return status
+  }
+
+  /**
+   * Tells the limit what its upstream answered to a call that was no job: what is left of its quota, or that it pushed
+   * back. Answers the pushback, if it is one.
+   * @param permit - What `acquire` gave for the call: a quota counts it as in flight until then, or for a minute.
+   */
+  async learn(answer: Answer, permit?: Permit): Promise<Pushback | undefined> {
+    const lessons = new Lessons()
+    const pushback = lessons.learn(answer)
+    const lesson = lessons.lessonFor(this.name)
+    const { permits = 1, fence = '', grant } = permit ?? {}
+    await this.ready()
+    await learnShared(this.#group.requests, {
+      limit: this.name,
+      permits,
+      fence,
+      pushback: lesson?.pushback,
+      reading: lesson?.reading,
+      ...(grant?.[this.name] !== undefined && { member: grant[this.name] }),
+    })
+    return pushback
   }
 
   /** Asks for permits of this limit alone: see `SharedLimits.acquire`. */

@@ -34,6 +34,8 @@ const acquireRules = {
   onUnavailable: oneOf(['deny', 'allow'], { default: 'deny' }),
 }
 
+const defaults = checkOptions('limits.acquire', {}, acquireRules)
+
 const PATIENCE_MS = 2_000
 
 /** Shared limits, for code that has no queue. */
@@ -115,5 +117,6 @@ export function checkAcquire(names: string | readonly string[], options: Acquire
     const problem = 'must be the name of a limit, or a list of different ones'
     throw new InvalidOptionsError('limits.acquire', [{ path: 'names', problem }])
   }
-  return { limits, ...checkOptions('limits.acquire', options, acquireRules) }
+  const chosen = options === undefined ? defaults : checkOptions('limits.acquire', options, acquireRules)
+  return { limits, ...chosen }
 }

@@ -71,7 +71,7 @@ local function find(q, tenant, level, name, kind)
   return narrowest(scopes, METERED, kind) or narrowest(scopes, 0, kind)
 end
 
-local function close(q, state, fence, for_us)
+function lessons.close(q, state, fence, for_us)
   local pushback = require "pushback"
   local closed_until = for_us > 0 and q.now + math.min(for_us, q.settings.max_close) or 0
   state.pushed = pushback.learn(state.pushed, fence, closed_until, q.now, q.fence)
@@ -82,7 +82,7 @@ local function close(q, state, fence, for_us)
   end
 end
 
-local function feed(q, state, member, reading)
+function lessons.feed(q, state, member, reading)
   local remaining, resets_in, limit = string.match(reading, "^(%d+):(%d+):(%d+)$")
   state.meter.learn(state, member, tonumber(remaining), q.now + tonumber(resets_in), tonumber(limit))
 end
@@ -96,13 +96,13 @@ function lessons.apply(q, list, from, count)
     if list[at + 5] ~= "" then
       local state = find(q, tenant, level, name)
       if state then
-        close(q, state, tonumber(list[at + 4]), tonumber(list[at + 5]))
+        lessons.close(q, state, tonumber(list[at + 4]), tonumber(list[at + 5]))
       end
     end
     if list[at + 6] ~= "" and q.limits.has_quota then
       local state = find(q, tenant, level, name, "quota")
       if state then
-        feed(q, state, list[at + 3], list[at + 6])
+        lessons.feed(q, state, list[at + 3], list[at + 6])
       end
     end
   end
