@@ -55,8 +55,12 @@ export interface LimitOptions {
   group?: string
 }
 
+const limitNameRule = text({
+  maxLength: 64,
+  pattern: { test: /^[A-Za-z0-9_-]+$/, words: 'letters, digits, "_" and "-"' },
+})
+
 const limitRules = {
-  name: text({ maxLength: 64, pattern: { test: /^[A-Za-z0-9_-]+$/, words: 'letters, digits, "_" and "-"' } }),
   group: optional(
     text({ maxLength: 64, pattern: { test: /^[A-Za-z0-9._-]+$/, words: 'letters, digits, ".", "_" and "-"' } }),
   ),
@@ -138,7 +142,8 @@ export class Sluice {
     if (known && definition === undefined) return known
     if (known) throw new TypeError(`Limit "${name}" has its definition already: give it once, where it is made.`)
     if (definition === undefined) throw new TypeError(`There is no limit "${name}" yet: give its definition.`)
-    const checked = checkOptions('limit', { name, ...options }, limitRules)
+    checkOptions('limit', { name }, { name: limitNameRule })
+    const checked = checkOptions(`limit "${name}"`, options, limitRules)
     const rule = checkDefinition(name, definition)
     const group = this.#group(checked.group ?? name)
     group.add(name, rule)
