@@ -24,7 +24,7 @@ export async function readCongestionHistory(
   const key = asked.tenant === undefined ? keys.congestion : `${keys.congestion}:${asked.tenant}`
   const [lines, time] = await Promise.all([
     redis.call('LRANGE', key, 0, asked.limit - 1) as Promise<string[]>,
-    redis.call('TIME') as Promise<[string, string]>,
+    redis.at(key).call('TIME') as Promise<[string, string]>,
   ])
   const oldest = Number(time[0]) * 1_000 - asked.keepMs
   return lines.map(decode).filter(({ at }) => at >= oldest)

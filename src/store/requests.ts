@@ -11,7 +11,8 @@ const REPEATED_FOR_MS = 45_000
 
 /**
  * Calls that do not wait for replicas when `durability` is on. They are a worker's own: if one is lost in a failover the
- * lease runs out, and what it was about is done again. Waiting would cost every job a round trip more.
+ * lease runs out, and what it was about is done again. Waiting would cost every job a round trip more. Permits are for
+ * now, and limits close after a failover; what an audit or a record of congestion missed, the next one has.
  */
 const UNCONFIRMED = new Set([
   'finish-and-claim',
@@ -23,6 +24,11 @@ const UNCONFIRMED = new Set([
   'free-trash',
   'take-schedules',
   'tick-schedules',
+  'acquire-permits',
+  'acquire-shared',
+  'audit-queue',
+  'audit-tenant',
+  'record-congestion',
 ])
 
 /**
@@ -138,6 +144,6 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
   }
 }
 
-function waitsForReplicas({ name }: { readonly name: string }): boolean {
-  return !UNCONFIRMED.has(name) && !name.startsWith('read-')
+function waitsForReplicas({ name, source }: { readonly name: string; readonly source: string }): boolean {
+  return !UNCONFIRMED.has(name) && !source.startsWith('#!lua flags=no-writes')
 }

@@ -78,6 +78,21 @@ it.each([
   await expect(change(queue)).rejects.toMatchObject({ code: 'SLUICE_TOO_FEW_REPLICAS' })
 })
 
+it('does not hold up whoever only looks', async () => {
+  const queue = queueWith({ durability: { timeoutMs: 200 } })
+  await queue.submit({ id: 'given', tenant: 'a', type: 'CALL', payload: 1 })
+  await freezeReplicas()
+
+  const [counts, tenant, job, why] = await Promise.all([
+    queue.counts(),
+    queue.tenant('a').view(),
+    queue.job('given', { tenant: 'a' }),
+    queue.explain({ tenant: 'a' }),
+  ])
+
+  expect([counts.waiting, tenant.waiting, job?.state, why.tenant]).toEqual([1, 1, 'waiting', 'a'])
+})
+
 it('does not hold up claims and finishes', async () => {
   const queue = queueWith({ durability: { timeoutMs: 60_000 } })
   await queue.submit({ type: 'CALL', payload: 1 })
