@@ -4,6 +4,7 @@ import { openRedis, type Redis } from '../../src/store/redis.ts'
 import type { DeclaredSettings } from '../../src/store/settings.ts'
 import { startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
 import { action, declared } from './actions.ts'
+import { focusAction, focuses, focusSettings } from './focus.ts'
 import { type Action, Step } from './steps.ts'
 import { World } from './world.ts'
 
@@ -49,8 +50,12 @@ export class RandomRuns {
 
   /** Fails with the seed, the path and the shortest failing run that was found. Its steps belong into seeds.json. */
   async check({ seconds, longestRun, seed, shrinks = true }: CheckOptions): Promise<void> {
-    const commands = fc.commands([action.map((each) => new Step(each))], { size: 'max', maxCommands: longestRun })
-    const answersAsTheModel = fc.asyncProperty(declared, commands, (settings, steps) => {
+    const runs = fc.constantFrom(...focuses).chain((focus) => {
+      const step = action.map((each) => new Step(focusAction(focus, each)))
+      const settings = declared.map((each) => focusSettings(focus, each))
+      return fc.tuple(settings, fc.commands([step], { size: 'max', maxCommands: longestRun }))
+    })
+    const answersAsTheModel = fc.asyncProperty(runs, ([settings, steps]) => {
       this.#current = this.#inWorld(settings, (world) => fc.asyncModelRun(() => ({ model: world, real: world }), steps))
       return this.#current
     })
