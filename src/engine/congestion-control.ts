@@ -73,7 +73,8 @@ export interface QueueSnapshot extends CongestionSnapshot {
 }
 
 const RECORDED_TENANTS = 50
-const MOST_SHOWN = 100
+/** All that are looked at: CANDIDATES of backlogs.lua. */
+const MOST_SHOWN = 128
 const MOST_SNAPSHOTS = 10_000
 
 const limitOfSummary = { limit: integer({ min: 1, max: MOST_SHOWN, default: 50 }) }

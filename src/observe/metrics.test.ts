@@ -152,6 +152,50 @@ it('name the fifty tenants with the most waiting jobs, and count the others toge
   expect(text).toContain('sluice_tenant_jobs_waiting{queue="many",tenant="other"} 55')
 })
 
+it('say how far a queue and its tenants are behind, and how often they were held back', async () => {
+  const queue = sluice.queue('behind', { limits: { tenant: '2/s' } })
+  await queue.submit({ type: 'T', jobs: Array.from({ length: 81 }, () => ({ tenant: 'slow' })) })
+  await queue.submit({ type: 'T', jobs: [{ tenant: 'quick' }, { tenant: 'quick' }] })
+  const claimed = await queue.claim(5)
+  for (const job of claimed) await job.throttle()
+
+  const text = await expose(queue)
+
+  expect(claimed).toHaveLength(2)
+  expect(text).toContain('sluice_tenant_congestion_level{queue="behind",tenant="slow"} 4')
+  expect(text).toContain('sluice_tenant_congestion_level{queue="behind",tenant="quick"} 0')
+  expect(text).toContain('sluice_congestion_tenants{queue="behind",level="CRITICAL"} 1')
+  expect(text).toContain('sluice_congestion_tenants{queue="behind",level="HIGH"} 0')
+  expect(text).toContain('sluice_congestion_level{queue="behind"} 4')
+  // Each was parked once, and had one job pushed back; none has ended.
+  expect(text).toContain('sluice_tenant_throttles_per_job{queue="behind",tenant="slow"} 2')
+  expect(text).toContain('sluice_congestion_throttles_per_job{queue="behind"} 4')
+  expect(text).toContain('sluice_congestion_moves_avoided_total{queue="behind"} 2')
+  // A second for the quick one, and 40 more than that for the slow one.
+  expect(text).toContain('sluice_congestion_backoff_seconds_bucket{queue="behind",le="1"} 1')
+  expect(text).toContain('sluice_congestion_backoff_seconds_bucket{queue="behind",le="60"} 2')
+  expect(text).toContain('sluice_congestion_backoff_seconds_sum{queue="behind"} 42')
+})
+
+it('count ticks of schedules, and say when the next is due', async () => {
+  const queue = sluice.queue('scheduled')
+  const job = { type: 'T' }
+  await queue.schedules.set('often', { every: 100, job })
+  await claimAll(queue, 2)
+  await queue.schedules.remove('often')
+  const before = await expose(queue)
+  await queue.schedules.set('rarely', { every: '1h', job })
+  const after = await expose(queue)
+
+  const hour = Math.floor(Date.now() / 3_600_000) * 3_600
+  expect(before).toMatch(/sluice_schedule_ticks_total\{queue="scheduled"\} [2-9]/)
+  expect(before).toMatch(/sluice_schedule_ticks_missed_total\{queue="scheduled"\} \d+/)
+  expect(before).not.toContain('what="schedule"')
+  expect([hour, hour + 3_600].map(String)).toContain(
+    /sluice_next_due_timestamp_seconds\{queue="scheduled",what="schedule"\} (\d+)/.exec(after)?.[1],
+  )
+})
+
 /** What metrics of this queue alone say. */
 async function expose(queue: Queue): Promise<string> {
   const own = new Metrics({ queues: new Map([[queue.name, queue]]), store: storeOf(sluice) })

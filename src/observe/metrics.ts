@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { CongestionSummary } from '../engine/congestion-control.ts'
 import type { LimitStatus } from '../engine/limit-status.ts'
 import { insideOf, type Queue } from '../engine/queue.ts'
 import { type Refusal, refusals } from '../engine/queue-figures.ts'
@@ -9,7 +10,7 @@ import { levels } from '../store/names.ts'
 import { type NextDue, readNextDue } from '../store/next-due.ts'
 import { type LimitCount, type QueueCounts, readAllCounts } from '../store/scripts/read-counts.ts'
 import { countTenants, type TenantCounts } from '../store/tenant-tokens.ts'
-import { BacklogLeaders } from './backlog-leaders.ts'
+import { CongestionMetrics } from './congestion-metrics.ts'
 import { ExposedHistogram } from './exposed-histogram.ts'
 import { LimitMetrics } from './limit-metrics.ts'
 
@@ -32,11 +33,14 @@ const countsOfQueue = {
   sluice_dead_letters_expired_total: ['deadLettersExpired', 'Dead letters that were kept no longer.'],
   sluice_dead_letters_retried_total: ['deadLettersRetried', 'Dead letters that were put back in line.'],
   sluice_dead_letters_discarded_total: ['deadLettersDiscarded', 'Dead letters that were discarded.'],
+  sluice_schedule_ticks_total: ['ticks', 'Ticks of schedules that got a job.'],
+  sluice_schedule_ticks_missed_total: ['ticksMissed', 'Ticks of schedules that got no job.'],
 } as const satisfies Record<string, readonly [keyof QueueCounts, string]>
 
 const requestSeconds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-const OTHER_TENANTS = 'other'
+/** All that can be asked for: the tenants with most waiting jobs are not always those that have longest to wait. */
+const TENANTS_ASKED_FOR = 128
 
 /** How often the event loop is looked at: often enough to meet what holds it up, and cheap. */
 const LOOP_SAMPLE_MS = 10
@@ -56,8 +60,9 @@ interface Reading {
   readonly tenants: TenantCounts
   readonly limits: readonly LimitStatus[]
   readonly ofLimits: readonly LimitCount[]
-  readonly backlogs: ReadonlyMap<string, number>
-  readonly nextDue: NextDue
+  readonly congestion: CongestionSummary
+  readonly backoffs: KeptHistogram
+  readonly nextDue: NextDue & { readonly schedule: number | undefined }
   readonly refused: Readonly<Record<Refusal, number>>
   readonly deadLetters: number
 }
@@ -81,14 +86,9 @@ export class Metrics {
     'level',
     'state',
   ])
-  readonly #backlogs = this.#gauge(
-    'sluice_tenant_jobs_waiting',
-    'Waiting jobs of the 50 tenants that have the most; the tenant other has those of all others.',
-    ['queue', 'tenant'],
-  )
   readonly #nextDue = this.#gauge(
     'sluice_next_due_timestamp_seconds',
-    'When the first delayed job or parked tenant is due, in seconds since 1970; absent when none is.',
+    'When the first delayed job, parked tenant or schedule is due, in seconds since 1970; absent when none is.',
     ['queue', 'what'],
   )
   readonly #refused = new Counter({
@@ -98,7 +98,7 @@ export class Metrics {
     registers: [this.#registry],
   })
   readonly #limits = new LimitMetrics(this.#registry)
-  readonly #leaders = new Map<string, BacklogLeaders>()
+  readonly #congestion = new CongestionMetrics(this.#registry)
   readonly #loopLag = this.#gauge(
     'sluice_process_event_loop_lag_seconds',
     'By how much timers of this process were late since the last scrape.',
@@ -191,7 +191,7 @@ export class Metrics {
     // In one go, without a pause: another scrape that is under way sees all of it or none.
     for (const counter of this.#totals.values()) counter.reset()
     this.#refused.reset()
-    this.#backlogs.reset()
+    this.#congestion.reset()
     this.#nextDue.reset()
     this.#limits.reset()
     for (const reading of readings) this.#write(reading)
@@ -216,21 +216,22 @@ export class Metrics {
     const { name } = queue
     const { figures, requests } = insideOf(queue)
     const { keys } = requests
-    const leaders = this.#leaders.get(name) ?? new BacklogLeaders(redis, keys)
-    this.#leaders.set(name, leaders)
-    const [{ counts, ofLimits }, limits, tenants, backlogs, nextDue, letters] = await Promise.all([
+    const [counted, limits, tenants, congestion, due, schedules, letters] = await Promise.all([
       readAllCounts(requests),
       queue.limits.list(),
       countTenants(redis, keys),
-      leaders.read(),
+      queue.congestion.summary({ limit: TENANTS_ASKED_FOR }),
       readNextDue(redis, keys),
+      queue.schedules.list({ limit: 1 }),
       queue.deadLetters.list({ count: 1 }),
     ])
+    const nextDue = { ...due, schedule: schedules.nextAt }
     const { refused } = figures
-    return { queue: name, counts, limits, ofLimits, tenants, backlogs, nextDue, refused, deadLetters: letters.total }
+    return { queue: name, ...counted, limits, tenants, congestion, nextDue, refused, deadLetters: letters.total }
   }
 
-  #write({ queue, counts, tenants, limits, ofLimits, backlogs, nextDue, refused, deadLetters }: Reading): void {
+  #write(reading: Reading): void {
+    const { queue, counts, tenants, limits, ofLimits, nextDue, refused, deadLetters } = reading
     this.#deadLetters.set({ queue }, deadLetters)
     for (const state of ['waiting', 'running', 'delayed'] as const) this.#jobs.set({ queue, state }, counts[state])
     for (const [name, [count]] of Object.entries(countsOfQueue)) this.#totals.get(name)?.inc({ queue }, counts[count])
@@ -240,25 +241,13 @@ export class Metrics {
     for (const state of ['parked', 'paused'] as const) {
       this.#tenants.set({ queue, level: 'all', state }, tenants[state])
     }
-    for (const what of ['delayed', 'parked'] as const) {
+    for (const what of ['delayed', 'parked', 'schedule'] as const) {
       const due = nextDue[what]
       if (due !== undefined) this.#nextDue.set({ queue, what }, due / 1000)
     }
     for (const reason of refusals) this.#refused.inc({ queue, reason }, refused[reason])
     this.#limits.write(queue, limits, ofLimits)
-    this.#writeBacklogs(queue, backlogs, counts.waiting)
-  }
-
-  /** All of them together are the queue's waiting jobs, also when some came or went between two questions. */
-  #writeBacklogs(queue: string, backlogs: ReadonlyMap<string, number>, waiting: number): void {
-    let named = 0
-    for (const [tenant, count] of backlogs) {
-      // One that bears the name of the rest is counted with it.
-      if (tenant === OTHER_TENANTS) continue
-      this.#backlogs.set({ queue, tenant }, count)
-      named += count
-    }
-    this.#backlogs.set({ queue, tenant: OTHER_TENANTS }, Math.max(0, waiting - named))
+    this.#congestion.write(queue, { summary: reading.congestion, counts, backoffs: reading.backoffs })
   }
 
   #writeLoopLag(): void {

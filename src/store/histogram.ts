@@ -6,11 +6,13 @@ export class Histogram {
   /** In ascending order; what is larger than all of them is counted too. */
   readonly bounds: readonly number[]
   readonly #counts: number[]
-  #sum = 0
+  #sum: number
 
-  constructor(bounds: readonly number[]) {
+  /** @param known - What was counted elsewhere: by bound, and last what is larger than all of them. */
+  constructor(bounds: readonly number[], known?: { readonly counts: readonly number[]; readonly sum: number }) {
     this.bounds = bounds
-    this.#counts = new Array<number>(bounds.length + 1).fill(0)
+    this.#counts = known ? [...known.counts] : new Array<number>(bounds.length + 1).fill(0)
+    this.#sum = known?.sum ?? 0
   }
 
   observe(value: number): void {

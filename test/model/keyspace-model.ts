@@ -23,6 +23,7 @@ const COUNTED: Readonly<Record<string, string>> = {
   deadLettersExpired: 'dead_expired',
   deadLettersRetried: 'revived',
   deadLettersDiscarded: 'discarded',
+  ticksMissed: 'ticks_missed',
 }
 
 /**
@@ -174,7 +175,7 @@ function predictQueue(model: QueueModel): [string, string][] {
     if (count !== 0) fields.push([COUNTED[name] ?? name, String(count)])
   }
   for (const [name, count] of Object.entries(model.counted)) {
-    if (/^(granted|denied):/.test(name)) fields.push([name, String(count)])
+    if (/^(granted:|denied:|backoff)/.test(name)) fields.push([name, String(count)])
   }
   return fields
 }

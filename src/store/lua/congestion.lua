@@ -1,6 +1,7 @@
 -- What a backlog means in time: how fast a tenant is served, how long a job that was pushed back waits, and the
 -- statistics of both. Speeds are jobs a second, in hundredths.
 local pace = require "pace"
+local queue = require "queue"
 
 local congestion = {}
 
@@ -88,9 +89,27 @@ function congestion.backoff(q, waiting, speed)
   return min(setting(q, "max_backoff"), base + floor(waiting / (speed > 0 and speed or 1)) * SECOND)
 end
 
--- How long a job waits that the upstream pushed back without saying for how long.
-function congestion.backoff_of(q, tenant)
-  return congestion.backoff(q, tenant.waiting, (congestion.speed(q, tenant)))
+-- By the first of these that it does not exceed, in seconds. 119: the default maximum is 120, and how often it is reached
+-- is worth knowing.
+local COUNTED_UP_TO = { 1, 2, 3, 5, 10, 20, 30, 60, 119, 300, 900, 3600 }
+
+local function count_backoff(q, backoff)
+  local bound = "more"
+  for _, seconds in ipairs(COUNTED_UP_TO) do
+    if backoff <= seconds * SECOND then
+      bound = seconds
+      break
+    end
+  end
+  queue.count(q, "backoff:" .. bound, 1)
+  queue.count(q, "backoff_ms", floor(backoff / 1000))
+end
+
+-- How long a job waits that the upstream pushed back without saying for how long. Counted as such.
+function congestion.back_off(q, tenant)
+  local backoff = congestion.backoff(q, tenant.waiting, (congestion.speed(q, tenant)))
+  count_backoff(q, backoff)
+  return backoff
 end
 
 -- Jobs that have ended since the statistics began. `running` are the tenant's.

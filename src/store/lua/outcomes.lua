@@ -37,7 +37,7 @@ local function come_again(q, tenant, job, outcome, delay, detail, text)
     throttles, reason = throttles + 1, "upstream"
     if delay < 0 then
       local congestion = require "congestion"
-      delay = congestion.backoff_of(q, tenant)
+      delay = congestion.back_off(q, tenant)
     end
     tenants.throttle(q, tenant)
     pace.open(tenant).backoff = math.floor(delay / 1000)

@@ -41,6 +41,8 @@ it('counts jobs by where they are and by what became of them, and changes nothin
     submitted: 5,
     succeeded: 1,
     throttled: 0,
+    ticks: 0,
+    ticksMissed: 0,
     unknownType: 0,
     unparked: 0,
     waiting: 2,
@@ -62,6 +64,20 @@ it('counts what each limit has granted, and denied by reason', async () => {
       { scope: 'tenant', limit: 'tenant', reason: 'concurrency', count: 1 },
     ]),
   )
+})
+
+it('counts how long jobs wait that were pushed back without a word of when to come again', async () => {
+  await store.submit('a', 12)
+  await store.finish(await store.claim(1), { outcome: 'throttled', delayMs: undefined })
+  await store.finish(await store.claim(1), { outcome: 'throttled', delayMs: 500 })
+  await store.finish(await store.claim(10), { outcome: 'throttled', delayMs: undefined })
+
+  const { backoffs } = await readAllCounts(store.requests(), store.nowUs)
+
+  expect(backoffs.bounds).toEqual([1, 2, 3, 5, 10, 20, 30, 60, 119, 300, 900, 3_600])
+  // The first with eleven waiting behind it, the last ten with none.
+  expect(backoffs.cumulated()).toEqual([10, 10, 10, 10, 10, 11, 11, 11, 11, 11, 11, 11, 11])
+  expect(backoffs.sum).toBe(22)
 })
 
 it('changes nothing in a store that does not know the queue', async () => {

@@ -1,3 +1,4 @@
+import { Histogram } from '../histogram.ts'
 import type { Requests } from '../requests.ts'
 import { readCounts as script } from '../scripts.generated.ts'
 import type { LimitScope } from '../settings.ts'
@@ -27,6 +28,10 @@ const statistics = {
   deadLettersExpired: 'dead_expired',
   deadLettersRetried: 'revived',
   deadLettersDiscarded: 'discarded',
+  /** Ticks of schedules that got a job. */
+  ticks: 'ticks',
+  /** Ticks of schedules that got none. */
+  ticksMissed: 'ticks_missed',
 } as const
 
 /** Kept by the transitions themselves, so that reading them costs the same at any size. */
@@ -42,14 +47,22 @@ export interface LimitCount {
   readonly count: number
 }
 
+/** What a queue has counted since it was made. */
+export interface AllCounts {
+  readonly counts: QueueCounts
+  readonly ofLimits: readonly LimitCount[]
+  /** How long jobs had to wait that an upstream pushed back without saying for how long, in seconds. */
+  readonly backoffs: Histogram
+}
+
+/** In seconds, as congestion.lua counts them. */
+const backoffBounds = [1, 2, 3, 5, 10, 20, 30, 60, 119, 300, 900, 3_600]
+
 export async function readCounts(requests: Requests, nowUs = ''): Promise<QueueCounts> {
   return (await readAllCounts(requests, nowUs)).counts
 }
 
-export async function readAllCounts(
-  requests: Requests,
-  nowUs = '',
-): Promise<{ counts: QueueCounts; ofLimits: LimitCount[] }> {
+export async function readAllCounts(requests: Requests, nowUs = ''): Promise<AllCounts> {
   const reply = await requests.run('read-counts', script, () => ({ nowGiven: nowUs }))
   const [, waiting, delayed, running, flat] = reply as ['counts', number, number, number, string[]]
   const fields = new Map<string, string>()
@@ -57,7 +70,14 @@ export async function readAllCounts(
   const counts: Record<string, number> = { waiting, delayed, running }
   for (const [name, field] of Object.entries(statistics)) counts[name] = Number(fields.get(field) ?? 0)
   const ofLimits = [...fields].flatMap(([field, count]) => limitCount(field, Number(count)) ?? [])
-  return { counts: counts as QueueCounts, ofLimits }
+  return { counts: counts as QueueCounts, ofLimits, backoffs: backoffsOf(fields) }
+}
+
+/** `backoff:<bound>`, `backoff:more` for what is longer than all, and `backoff_ms` for all together. */
+function backoffsOf(fields: ReadonlyMap<string, string>): Histogram {
+  const number = (field: string) => Number(fields.get(field) ?? 0)
+  const counts = [...backoffBounds, 'more'].map((bound) => number(`backoff:${bound}`))
+  return new Histogram(backoffBounds, { counts, sum: number('backoff_ms') / 1000 })
 }
 
 /** `granted:<scope>/<limit>` or `denied:<scope>/<limit>/<reason>`. */

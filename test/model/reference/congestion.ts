@@ -9,6 +9,8 @@ import type { Stand, Tenant } from './tenant.ts'
 const SECOND = 1_000_000
 const SLOT = 5 * SECOND
 const RANKED_FROM = 8
+/** Backoffs, in seconds. */
+const COUNTED_UP_TO = [1, 2, 3, 5, 10, 20, 30, 60, 119, 300, 900, 3_600]
 
 /** What had started until the slot of time in which that was last looked at, and what had in the two before. */
 export interface Pace {
@@ -96,8 +98,12 @@ function backoffOf(queue: QueueState, waiting: number, speedNow: number): number
   return congestion ? Math.min(most, base + Math.floor(waiting / (speedNow || 1)) * SECOND) : base
 }
 
-export function backoffOfTenant(queue: QueueState, tenant: Tenant): number {
-  return backoffOf(queue, queue.jobsOf(tenant.name, 'waiting').length, speedOf(queue, tenant).speed)
+/** A job is pushed back, nobody said for how long: in µs. */
+export function backOff(queue: QueueState, tenant: Tenant): number {
+  const backoff = backoffOf(queue, queue.jobsOf(tenant.name, 'waiting').length, speedOf(queue, tenant).speed)
+  queue.count(`backoff:${COUNTED_UP_TO.find((seconds) => backoff <= seconds * SECOND) ?? 'more'}`)
+  queue.count('backoff_ms', Math.floor(backoff / 1000))
+  return backoff
 }
 
 /** Parked by a limit, or pushed back by the upstream. */

@@ -1,7 +1,7 @@
 import { actionOfLane } from '../../../src/store/names.ts'
 import type { FinishedJob } from '../../../src/store/scripts/finish-and-claim.ts'
 import { endJob, keepResult, measure, meet } from './acting.ts'
-import { backoffOfTenant, throttle } from './congestion.ts'
+import { backOff, throttle } from './congestion.ts'
 import {
   bury,
   comeBack,
@@ -145,7 +145,7 @@ function finishOne(queue: QueueState, job: Job, told: FinishedJob, givenBack: Jo
       history.reason = 'unknown-type'
     }
     job.history = history
-    const delay = finish.delayMs === undefined ? backoffOfTenant(queue, tenant) : Math.round(finish.delayMs * 1000)
+    const delay = finish.delayMs === undefined ? backOff(queue, tenant) : Math.round(finish.delayMs * 1000)
     if (finish.outcome === 'throttled') {
       throttle(queue, tenant)
       tenant.backoff = Math.floor(delay / 1000)

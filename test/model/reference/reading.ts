@@ -42,6 +42,8 @@ export function countsOf(queue: QueueState): QueueCounts {
     deadLettersExpired: counted('deadLettersExpired'),
     deadLettersRetried: counted('deadLettersRetried'),
     deadLettersDiscarded: counted('deadLettersDiscarded'),
+    ticks: counted('ticks'),
+    ticksMissed: counted('ticksMissed'),
   }
 }
 
