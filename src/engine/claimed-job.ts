@@ -33,7 +33,7 @@ export interface ClaimedJob<Payload = unknown> extends Job<Payload> {
   /** Retried, or a dead letter when it has failed too often. A `PermanentError` makes it a dead letter at once. */
   fail(error: unknown): Promise<void>
   /** The upstream pushed back: comes again without costing a retry. */
-  throttle(options?: { retryAfterMs?: number }): Promise<void>
+  throttle(options?: { retryAfterMs?: number | undefined }): Promise<void>
   /** Back to the front of its lane, for someone else. */
   release(): Promise<void>
   /** The lease of the whole claim starts anew. */
@@ -129,7 +129,7 @@ export class ClaimHandle implements ClaimedJob {
     return this.#finish({ kind: isPermanent ? 'discarded' : 'failed', error })
   }
 
-  throttle(options: { retryAfterMs?: number } = {}): Promise<void> {
+  throttle(options: { retryAfterMs?: number | undefined } = {}): Promise<void> {
     this.#lessons.pushedBack(options.retryAfterMs)
     return this.#finish({ kind: 'throttled', retryAfterMs: options.retryAfterMs })
   }

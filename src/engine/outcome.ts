@@ -17,7 +17,7 @@ export function discard(reason: string): Outcome {
 /**
  * The upstream pushed back: the job comes again without costing a retry, after `retryAfterMs` if the upstream said so.
  */
-export function throttled(options: { retryAfterMs?: number } = {}): Outcome {
+export function throttled(options: { retryAfterMs?: number | undefined } = {}): Outcome {
   return { [brand]: 'throttled', retryAfterMs: options.retryAfterMs }
 }
 

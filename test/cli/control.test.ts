@@ -69,6 +69,37 @@ describe('sluice limits', () => {
     expect(reset).toMatchObject({ limits: [{ name: 'queue', limit: 100 }, { name: 'low' }] })
   })
 
+  it('takes a window and a quota as JSON, and lists them as they stand', async () => {
+    const day = { kind: 'window', limit: 1_000, windowMs: 86_400_000, timeZone: 'Europe/Berlin' }
+    const tokens = { kind: 'quota', threshold: 10, pool: ['first', 'second'] }
+
+    await server.data(['limits', 'set', 'daily', JSON.stringify(day), '-q', 'web'])
+    await server.data(['limits', 'set', 'tokens', JSON.stringify(tokens), '-q', 'web'])
+    const listed = await server.data<{ name: string }>(['limits', 'ls', '-q', 'web'])
+    const { stdout } = await server.sluice(['limits', 'ls', '-q', 'web'])
+    for (const name of ['daily', 'tokens']) await server.data(['limits', 'reset', name, '-q', 'web'])
+    const after = await server.data<{ name: string }>(['limits', 'ls', '-q', 'web'])
+
+    const found = (name: string) => listed.find((limit) => limit.name === name)
+    expect(found('daily')).toMatchObject({ scope: 'queue', kind: 'window', limit: 1_000, used: 0, remaining: 1_000 })
+    // Nothing is known of either token: each may ask once.
+    expect(found('tokens')).toMatchObject({ scope: 'queue', kind: 'quota', limit: 0, used: 0, remaining: 2 })
+    expect(stdout).toMatch(/^daily +queue +window +1,000 +0 +1,000 /m)
+    expect(stdout).toMatch(/^tokens +queue +quota +0 +0 +2\b/m)
+    expect(after.map(({ name }) => name)).not.toContain('daily')
+    expect(after.map(({ name }) => name)).not.toContain('tokens')
+  })
+
+  it.each([
+    ['{"kind":"window","limit":10}', /^sluice: .*windowMs/],
+    ['{"kind":"quota","pool":[]}', /^sluice: .*pool/],
+    ['{"kind":"quota"', /^sluice: daily is no JSON: /],
+  ])('refuses the definition %s with 2, and says what is wrong', async (definition, message) => {
+    const { code, stderr } = await server.sluice(['limits', 'set', 'daily', definition, '-q', 'web'])
+
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
+  })
+
   it('refuses a rate that is none with 2', async () => {
     const { code, stderr } = await server.sluice(['limits', 'set', 'queue', 'fast', '-q', 'web'])
 

@@ -116,7 +116,7 @@ export interface CheckedAction {
 
 /** @param generatedName - Of an action to which nobody gave one. */
 export function checkActionInput(input: ActionInput, generatedName: () => string): CheckedAction {
-  const { delayMs, runAt, maxRetries, timeoutMs, ...options } = input
+  const { delayMs, runAt, cost, maxRetries, timeoutMs, ...options } = input
   const checked = checkOptions('submit', options, rules)
   if (checked.tenant === undefined) throw new InvalidOptionsError('submit', [{ path: 'tenant', problem: 'is missing' }])
   const { tenant, action = generatedName(), level, ordered, type } = checked
@@ -136,7 +136,7 @@ export function checkActionInput(input: ActionInput, generatedName: () => string
     seals: checked.seal,
     from: checked.from,
     jobs: checked.jobs,
-    defaults: defined({ type, delayMs, runAt, maxRetries, timeoutMs }),
+    defaults: defined({ type, delayMs, runAt, cost, maxRetries, timeoutMs }),
   }
 }
 
