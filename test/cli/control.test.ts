@@ -49,7 +49,20 @@ describe('sluice tenants', () => {
   it('is a table for people', async () => {
     const { stdout } = await server.sluice(['tenants', 'get', 'nobody', '-q', 'web'])
 
-    expect(stdout).toMatch(/^tenant +state +waiting .*\nnobody +idle +0 /)
+    expect(stdout).toMatch(
+      /^tenant +state +waiting .* congestion +speed +backoff +all started in +throttles +per job\n/,
+    )
+    expect(stdout).toMatch(/\nnobody +idle +0 .* NONE +\d+\/s +1 s +0 ms +0 +0\n$/)
+  })
+
+  it('shows how far a tenant is behind', async () => {
+    const [tenant] = await server.data(['tenants', 'get', 'nobody', '-q', 'web'])
+
+    expect(tenant).toMatchObject({
+      tenant: 'nobody',
+      state: 'idle',
+      congestion: { level: 'NONE', backoffMs: 1_000, etaMs: 0, throttles: 0, averageThrottlesPerJob: 0 },
+    })
   })
 })
 

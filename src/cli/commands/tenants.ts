@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander'
-import type { Explanation, TenantView } from '../../index.ts'
+import type { Explanation, TenantCongestion, TenantView } from '../../index.ts'
 import { levels } from '../../store/names.ts'
 import { CliError } from '../cli-error.ts'
 import { newCommand, onCall } from '../command.ts'
+import { sayDuration } from '../duration.ts'
 import { showExplanation } from '../explanation.ts'
 import { decimal, rate, wholeNumber } from '../option-values.ts'
 import { type Output, table } from '../output.ts'
@@ -50,14 +51,28 @@ function rowOf({ tenant, state, waiting, delayed, running, weight, parkedBy }: T
 
 function get(): Command {
   const command = newCommand('get <tenant>', {
-    summary: 'one tenant as it stands',
+    summary: 'one tenant as it stands, and how far it is behind',
     examples: ['sluice tenants get acme --queue promotions'],
   })
   return onCall<QueueServerOptions>(withQueue(command), async ({ output, options, args }) => {
-    const path = queuePath(options.queue, 'tenants', args[0] as string)
-    show(output, await useApi(options, (api) => api.get<TenantView>(path)))
+    const name = args[0] as string
+    const [tenant, congestion] = await useApi(options, (api) =>
+      Promise.all([
+        api.get<TenantView>(queuePath(options.queue, 'tenants', name)),
+        api.get<TenantCongestion>(queuePath(options.queue, 'tenants', name, 'congestion')),
+      ]),
+    )
+    output.data({ ...tenant, congestion }, () =>
+      table([...heads, ...congestionHeads], [[...rowOf(tenant), ...congestionRow(congestion)]]),
+    )
     return 'ok'
   })
+}
+
+const congestionHeads = ['congestion', 'speed', 'backoff', 'all started in', 'throttles', 'per job']
+
+function congestionRow({ level, speed, backoffMs, etaMs, throttles, averageThrottlesPerJob }: TenantCongestion) {
+  return [level, `${speed}/s`, sayDuration(backoffMs), sayDuration(etaMs), throttles, averageThrottlesPerJob]
 }
 
 function explain(): Command {
