@@ -10,11 +10,20 @@ export type Focus = (typeof focuses)[number]
 
 export function focusSettings(focus: Focus, settings: DeclaredSettings): DeclaredSettings {
   if (focus === 'all') return settings
+  if (focus.includes('quotas')) return { ...settings, limits: oneQuota(settings) }
   const limits = Object.entries(settings.limits).map(([scope, rules]) => [
     scope,
     rules.map((rule) => turned(focus, rule)),
   ])
   return { ...settings, limits: Object.fromEntries(limits) as DeclaredSettings['limits'] }
+}
+
+/** One, of the queue or of every tenant: of several that must all be known first, hardly any job would come through. */
+function oneQuota({ values }: DeclaredSettings): DeclaredSettings['limits'] {
+  const none = { queue: [], high: [], normal: [], low: [], tenant: [] }
+  const scope = values.max_wait === 0 ? 'queue' : 'tenant'
+  const chosen = quotas[(values.quantum + values.max_stalls) % quotas.length] as object
+  return { ...none, [scope]: [{ name: scope, kind: 'quota', ...chosen }] }
 }
 
 export function focusAction(focus: Focus, action: Action): Action {
@@ -79,6 +88,10 @@ function priced<Line extends { readonly jobs: readonly { readonly id: number; re
 /** Upstreams tell with every answer what is left, mostly something. */
 function withReading({ lesson, wanted, finished }: Action & { do: 'claim' }): LessonStep | null {
   if (finished.length === 0 || lesson?.reading) return lesson
-  const reading = { remaining: 3 + 4 * wanted, resetInMs: wanted % 2 === 0 ? 2_000 : 60_000, limit: undefined }
+  const reading = {
+    remaining: 3 + 4 * wanted,
+    resetInMs: wanted % 2 === 0 ? 2_000 : 60_000,
+    limit: wanted % 3 === 2 ? 20 : undefined,
+  }
   return { upstream: '', pushback: lesson?.pushback ?? null, reading }
 }
