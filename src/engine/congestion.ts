@@ -4,15 +4,6 @@ export type CongestionLevel = 'NONE' | 'LOW' | 'MODERATE' | 'HIGH' | 'CRITICAL'
 /** The lightest first. */
 export const congestionLevels = ['NONE', 'LOW', 'MODERATE', 'HIGH', 'CRITICAL'] as const
 
-const BASE_BACKOFF_MS = 1_000
-const MAX_BACKOFF_MS = 120_000
-
-/** By the default backoffs. @param perSecond - Jobs that start in a second; 0 counts as 1. */
-export function congestionLevel(waiting: number, perSecond: number): CongestionLevel {
-  const seconds = Math.floor(waiting / (perSecond > 0 ? perSecond : 1))
-  return levelOfBackoff(Math.min(MAX_BACKOFF_MS, BASE_BACKOFF_MS + seconds * 1_000), BASE_BACKOFF_MS)
-}
-
 /** By how many times the shortest backoff it is. */
 export function levelOfBackoff(backoffMs: number, baseBackoffMs: number): CongestionLevel {
   const times = backoffMs / baseBackoffMs

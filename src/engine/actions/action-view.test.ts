@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { encodeError } from '../../store/record.ts'
 import type { FoundAction } from '../../store/scripts/read-actions.ts'
-import { toSummary } from './action-view.ts'
+import { toProgress, toSummary } from './action-view.ts'
 
 const found: FoundAction = {
   tenant: 'a',
@@ -25,6 +25,7 @@ const found: FoundAction = {
   attempts: 0,
   throttles: 0,
   perSecond: 0,
+  pace: undefined,
   aggregate: '',
   error: encodeError(new Error('no sum today')),
   statistics: new Map(),
@@ -42,4 +43,15 @@ it('says how jobs failed, the most frequent first and ten at most', () => {
   expect(errors).toHaveLength(10)
   expect(errors[0]).toEqual({ message: 'others', count: 20, exampleId: 'normal:@x:99:a' })
   expect(errors[1]).toEqual({ message: 'error 11', count: 12, exampleId: 'normal:@x:11:a' })
+})
+
+it('says how long it takes at the speed of its tenant, whose other actions take turns with it', () => {
+  const counts = { ...found.counts, total: 130, waiting: 100, running: 10, succeeded: 20 }
+  const pace = { waiting: 150, lanes: 3, speed: 10, backoffMs: 16_000, baseBackoffMs: 1_000 }
+  const running = { ...found, state: 'RUNNING', startedAt: 1, counts, perSecond: 3, pace } as const
+
+  expect(toProgress(running)).toMatchObject({ perSecond: 3, etaMs: 16_000, congestion: 'HIGH' })
+  expect(toProgress({ ...running, pace: { ...pace, lanes: 1 } })).toMatchObject({ etaMs: 11_000 })
+  expect(toProgress({ ...running, pace: { ...pace, speed: 0 } })).toMatchObject({ etaMs: undefined })
+  expect(toProgress({ ...running, startedAt: 0 })).toMatchObject({ etaMs: undefined })
 })

@@ -3,7 +3,7 @@ import { fromToken, type Level } from '../../store/names.ts'
 import type { JobErrorRecord } from '../../store/record.ts'
 import type { ActionState } from '../../store/scripts/open-action.ts'
 import type { ActionCounts, FoundAction } from '../../store/scripts/read-actions.ts'
-import { type CongestionLevel, congestionLevel } from '../congestion.ts'
+import { type CongestionLevel, levelOfBackoff } from '../congestion.ts'
 
 /** An action as it stands. Times in ms since 1970, by the clock of Redis. */
 export interface ActionView {
@@ -30,7 +30,10 @@ export interface ActionView {
   readonly endedAt: number | undefined
   /** Jobs that ended per second, over the last five to ten seconds. */
   readonly perSecond: number
-  /** Until its last job has ended, at that speed; undefined while it is open or nothing has ended lately. */
+  /**
+   * Until its last job has ended, at the speed of its tenant, whose other actions take turns with it; undefined while it is
+   * open, before its first job has started, and when nothing starts.
+   */
   readonly etaMs: number | undefined
 }
 
@@ -42,7 +45,7 @@ export interface ActionProgress extends ActionCounts {
   readonly done: number
   readonly perSecond: number
   readonly etaMs: number | undefined
-  /** What its backlog means in time. */
+  /** What its tenant's backlog means in time. */
   readonly congestion: CongestionLevel
 }
 
@@ -117,7 +120,7 @@ export function toProgress(found: FoundAction): ActionProgress {
     done: counts.succeeded + counts.failed + counts.canceled,
     perSecond,
     etaMs: etaOf(found),
-    congestion: congestionLevel(counts.waiting, perSecond),
+    congestion: found.pace ? levelOfBackoff(found.pace.backoffMs, found.pace.baseBackoffMs) : 'NONE',
   }
 }
 
@@ -160,8 +163,13 @@ function speedOf({ state, perSecond }: FoundAction): number {
   return hasEnded(state) ? 0 : Math.round(perSecond * 100) / 100
 }
 
-function etaOf({ state, isSealed, counts, perSecond }: FoundAction): number | undefined {
+function etaOf(found: FoundAction): number | undefined {
+  const { state, isSealed, counts, startedAt, pace } = found
   const left = counts.waiting + counts.running + counts.delayed
   if (hasEnded(state) || left === 0) return 0
-  return isSealed && perSecond > 0 ? Math.round((left / perSecond) * 1_000) : undefined
+  if (!isSealed || startedAt === 0) return undefined
+  const perSecond = pace?.speed ?? found.perSecond
+  // Until its last waiting job has started, each other lane has had as many turns, or has run out.
+  const others = pace ? Math.min(pace.waiting, counts.waiting * pace.lanes) - counts.waiting : 0
+  return perSecond > 0 ? Math.round(((left + Math.max(0, others)) / perSecond) * 1_000) : undefined
 }

@@ -1,13 +1,30 @@
 #!lua flags=no-writes
 -- Actions as they stand. Replies {"actions", now, action, …}: each is {name, state, numbers by name, rules as JSON,
--- aggregate, error, statistics}, or an empty list where there is none; the last three only if they were asked for.
+-- aggregate, error, statistics, pace}, or an empty list where there is none; aggregate, error and statistics only if they
+-- were asked for. The pace is that of its tenant, {waiting, lanes that take turns, speed, backoff, base}, speed and µs as
+-- text; empty when the action is over or nothing of the tenant waits.
 local time = require "time"
 local queue = require "queue"
 local actions = require "actions"
+local congestion = require "congestion"
+local tenants = require "tenants"
 local queue_key = KEYS[1] -- hash: the queue's state
 local now_given = ARGV[1] -- µs; empty: the server's time
 local with_statistics = tonumber(ARGV[2]) -- 1: what their jobs took, how they failed, and the aggregate
 local names, names_from = ARGV, 3 -- list: tenant:name
+
+local function pace_of(q, action)
+  local tenant = tenants.load(q, action.tenant)
+  if actions.is_over(action) or tenant.waiting == 0 then
+    return {}
+  end
+  local at, speed = tenant.at, congestion.speed(q, tenant)
+  return {
+    tenant.waiting, at.high.lanes + at.normal.lanes + at.low.lanes, string.format("%.2f", speed),
+    string.format("%.0f", congestion.backoff(q, tenant.waiting, speed)),
+    string.format("%.0f", congestion.setting(q, "base_backoff")),
+  }
+end
 
 -- Numbers of sixteen digits travel as text.
 local function described(q, tenant, name)
@@ -25,6 +42,7 @@ local function described(q, tenant, name)
   return {
     tenant .. ":" .. name, action.state, numbers, cjson.encode(action.rules), kept[1] or "", kept[2] or "",
     with_statistics == 1 and redis.call("HGETALL", q.keys.prefix .. "stats:" .. tenant .. ":" .. name) or {},
+    pace_of(q, action),
   }
 end
 

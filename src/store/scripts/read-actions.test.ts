@@ -51,6 +51,7 @@ it('says all that is known of an action, and changes nothing', async () => {
       attempts: 2,
       throttles: 4,
       perSecond: 2 / 3,
+      pace: { waiting: 1, lanes: 1, speed: 1, backoffMs: 2_000, baseBackoffMs: 1_000 },
       aggregate: '',
       error: '',
       statistics: new Map(),

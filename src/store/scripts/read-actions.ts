@@ -28,11 +28,24 @@ export interface FoundAction {
   readonly throttles: number
   /** Jobs that ended per second, over the last five to ten seconds. */
   readonly perSecond: number
+  /** How fast its tenant is; undefined when the action is over or nothing of the tenant waits. */
+  readonly pace: TenantPace | undefined
   /** JSON of its custom aggregate; '' without one, or where statistics were not asked for. */
   readonly aggregate: string
   /** Why there is no aggregate; '' otherwise, or where statistics were not asked for. */
   readonly error: string
   readonly statistics: ReadonlyMap<string, string>
+}
+
+/** What the jobs of a tenant share. */
+export interface TenantPace {
+  readonly waiting: number
+  /** Those that take turns: one for each of its actions with waiting jobs, and one for jobs without. */
+  readonly lanes: number
+  /** Starts a second. */
+  readonly speed: number
+  readonly backoffMs: number
+  readonly baseBackoffMs: number
 }
 
 /** Its jobs, by where they are. */
@@ -55,7 +68,9 @@ interface StoredRules {
   readonly max_failure_ratio?: number
 }
 
-type Described = [string, ActionState, string[], string, string, string, string[]]
+type Pace = [waiting: number, lanes: number, speed: string, backoff: string, base: string] | []
+
+type Described = [string, ActionState, string[], string, string, string, string[], Pace]
 
 /** @param names - `<tenant>:<name>`, tokens. Undefined in the place of each that is not known. */
 export async function readActions(
@@ -72,7 +87,8 @@ export async function readActions(
   return described.map((each) => (each.length === 0 ? undefined : decode(each, Number(now))))
 }
 
-function decode([id, state, flat, rulesJson, aggregate, error, statistics]: Described, nowUs: number): FoundAction {
+function decode([id, state, flat, rulesJson, ...rest]: Described, nowUs: number): FoundAction {
+  const [aggregate, error, statistics, pace] = rest
   const numbers = new Map<string, number>()
   for (let at = 0; at < flat.length; at += 2) numbers.set(flat[at] as string, Number(flat[at + 1]))
   const number = (name: string) => numbers.get(name) ?? 0
@@ -112,9 +128,22 @@ function decode([id, state, flat, rulesJson, aggregate, error, statistics]: Desc
     attempts: number('attempts'),
     throttles: number('throttles'),
     perSecond: number('before_at') === 0 || seconds <= 0 ? 0 : (done - number('before_done')) / seconds,
+    pace: decodePace(pace),
     aggregate,
     error,
     statistics: pairs(statistics),
+  }
+}
+
+function decodePace(pace: Pace): TenantPace | undefined {
+  if (pace.length === 0) return undefined
+  const [waiting, lanes, speed, backoff, base] = pace
+  return {
+    waiting,
+    lanes,
+    speed: Number(speed),
+    backoffMs: Number(backoff) / 1000,
+    baseBackoffMs: Number(base) / 1000,
   }
 }
 

@@ -1,5 +1,6 @@
 import type { ActionRules, ActionState } from '../../../src/store/scripts/open-action.ts'
 import type { ActionCounts, FoundAction } from '../../../src/store/scripts/read-actions.ts'
+import { tenantPace } from './congestion.ts'
 import type { QueueState } from './queue-state.ts'
 import type { Job } from './tenant.ts'
 
@@ -155,6 +156,7 @@ export function viewOf(queue: QueueState, action: Action, now: number, withStati
     attempts,
     throttles,
     perSecond: before.at === 0 || seconds <= 0 ? 0 : (doneIn(queue, action) - before.done) / seconds,
+    pace: isOver(action) ? undefined : tenantPace(queue, tenant),
     aggregate: withStatistics ? (action.aggregate ?? '') : '',
     error: withStatistics ? (action.error ?? '') : '',
     statistics: new Map(withStatistics ? statisticsOf(action) : []),

@@ -1,4 +1,5 @@
 import { type Level, levels } from '../../../src/store/names.ts'
+import type { TenantPace } from '../../../src/store/scripts/read-actions.ts'
 import type { LimitRule } from '../../../src/store/settings.ts'
 import { limitsOf } from './limits.ts'
 import type { QueueState } from './queue-state.ts'
@@ -96,6 +97,21 @@ export function parkedWeights(queue: QueueState): number {
 function backoffOf(queue: QueueState, waiting: number, speedNow: number): number {
   const { congestion, base_backoff: base, max_backoff: most } = queue.values
   return congestion ? Math.min(most, base + Math.floor(waiting / (speedNow || 1)) * SECOND) : base
+}
+
+/** What the actions of a tenant share, while anything of it waits. */
+export function tenantPace(queue: QueueState, name: string): TenantPace | undefined {
+  const tenant = queue.tenants.find((each) => each.name === name)
+  const waiting = queue.jobsOf(name, 'waiting').length
+  if (!tenant || waiting === 0) return undefined
+  const speedNow = speedOf(queue, tenant).speed
+  return {
+    waiting,
+    lanes: levels.reduce((sum, level) => sum + tenant.turns[level].length, 0),
+    speed: speedNow,
+    backoffMs: backoffOf(queue, waiting, speedNow) / 1000,
+    baseBackoffMs: queue.values.base_backoff / 1000,
+  }
 }
 
 /** A job is pushed back, nobody said for how long: in µs. */

@@ -81,6 +81,7 @@ export class QueueModel extends QueueState {
   }
 
   readAction(tenant: string, name: string, withStatistics: boolean, now: number): FoundAction | undefined {
+    this.now = now
     const action = this.action(tenant, name)
     return action && viewOf(this, action, now, withStatistics)
   }
