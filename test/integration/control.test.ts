@@ -292,6 +292,13 @@ describe('pausing', () => {
       alpha: 0,
       maxProgressMs: 60_000,
       maxWaitMs: 5_000,
+      congestion: {
+        enabled: true,
+        baseBackoffMs: 1_000,
+        maxBackoffMs: 120_000,
+        snapshotMs: 10_000,
+        retentionMs: 3_600_000,
+      },
       pausedSince: undefined,
       levelsPausedSince: { high: undefined, normal: undefined, low: expect.any(Number) },
     })
