@@ -89,8 +89,8 @@ function congestion.backoff(q, waiting, speed)
   return min(setting(q, "max_backoff"), base + floor(waiting / (speed > 0 and speed or 1)) * SECOND)
 end
 
--- By the first of these that it does not exceed, in seconds. 119: the default maximum is 120, and how often it is reached
--- is worth knowing.
+-- By the first of these that it does not exceed, in seconds. 119: the default maximum is 120, and how often it is
+-- reached is worth knowing.
 local COUNTED_UP_TO = { 1, 2, 3, 5, 10, 20, 30, 60, 119, 300, 900, 3600 }
 
 local function count_backoff(q, backoff)

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
 -- Actions as they stand. Replies {"actions", now, action, …}: each is {name, state, numbers by name, rules as JSON,
--- aggregate, error, statistics, pace}, or an empty list where there is none; aggregate, error and statistics only if they
--- were asked for. The pace is that of its tenant, {waiting, lanes that take turns, speed, backoff, base}, speed and µs as
--- text; empty when the action is over or nothing of the tenant waits.
+-- aggregate, error, statistics, pace}, or an empty list where there is none; aggregate, error and statistics only if
+-- they were asked for. The pace is that of its tenant, {waiting, lanes that take turns, speed, backoff, base}, speed
+-- and µs as text; empty when the action is over or nothing of the tenant waits.
 local time = require "time"
 local queue = require "queue"
 local actions = require "actions"

@@ -70,7 +70,7 @@ function hundredths(speed: number): number {
   return Math.floor(speed * 100 + 0.5) / 100
 }
 
-export function speedOf(queue: QueueState, tenant: Tenant): { speed: number; isMeasured: boolean } {
+function speedOf(queue: QueueState, tenant: Tenant): { speed: number; isMeasured: boolean } {
   const own = rateOf(limitsOf(queue, tenant).map(({ rule }) => rule))
   const weights = activeWeights(queue)
   const share = (tenant.weight * 1000) / Math.max(weights, tenant.weight * 1000)
