@@ -69,7 +69,7 @@ async function failOver(
   await story.stop()
 
   const lost = lostJobs(history, violations, failovers)
-  const broken = brokenBeside(lost, violations)
+  const broken = brokenBeside(violations)
   if (broken.length > 0) log(describeViolations(broken))
   return {
     failovers: times,

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { startCluster, type TestCluster } from '../support/cluster.ts'
-import { resumed } from './failover.ts'
+import { expectAcceptedKept, resumed } from './failover.ts'
 import { KEY, losesMaster, moveAround } from './resharding.ts'
 import { busyOne, Scenario, type ScenarioOptions } from './scenario.ts'
 
@@ -42,6 +42,6 @@ describe('a Cluster', () => {
 
     expect(resumedMs).toBeLessThan(10_000)
     expect(await cluster.masterOf(KEY)).not.toBe(undefined)
-    await scenario.expectPromisesKept({ forgetsMs: 1_000 })
+    await expectAcceptedKept(scenario)
   })
 })

@@ -1,5 +1,5 @@
 import type { TestRedis } from '../../src/testing/redis-server.ts'
-import type { Violation } from '../support/checker.ts'
+import { describeViolations, type Violation } from '../support/checker.ts'
 import { type HistoryEvent, now } from '../support/history.ts'
 import type { TestSentinels } from '../support/sentinels.ts'
 import { until } from '../support/until.ts'
@@ -11,8 +11,8 @@ const FAULT = 'failover'
 const LAG_MS = 150
 
 export interface Failover {
-  /** On the clock of the history. */
-  readonly at: number
+  /** When the master could acknowledge nothing more, on the clock of the history. */
+  readonly goneAt: number
   /** From the loss of the master to the first job that was claimed from the next one. */
   readonly resumedMs: number
 }
@@ -37,11 +37,12 @@ export async function loseMaster(
   const wallUs = Date.now() * 1_000
   const fault = scenario.fault(FAULT)
   await master.kill(how === 'dead' ? 'SIGKILL' : 'SIGSTOP')
+  const goneAt = now()
   for (const replica of replicas) await replica.kill('SIGCONT')
   const resumedMs = await resumed(workers, wallUs, at)
   if (how === 'hung') await wakeUp(sentinels, master)
   fault.end()
-  return { at, resumedMs }
+  return { goneAt, resumedMs }
 }
 
 /** Fences are the server's time in µs: one that is later than the fault was given by whoever took over. */
@@ -89,16 +90,29 @@ export function lostJobs(
     const accepted = events.flatMap((event) =>
       event.kind === 'submit' ? (answers.get(`${event.process} ${event.call}`) ?? []) : [],
     )
+    // One that was begun before its acceptance could be told, and forgotten with it, was promised to nobody.
+    if (accepted.length === 0) return []
     const at = Math.min(...accepted)
-    const next = failovers.find((each) => each.at >= at) ?? failovers.at(-1)
-    return { job, ageMs: (next?.at ?? 0) - at }
+    const next = failovers.find(({ goneAt }) => goneAt >= at) ?? failovers.at(-1)
+    return { job, ageMs: (next?.goneAt ?? 0) - at }
   })
 }
 
 /** What breaks a promise although no acceptance was lost; counts go by jobs, so they differ by those that were. */
-export function brokenBeside(lost: readonly LostJob[], violations: readonly Violation[]): Violation[] {
-  const names = new Set(lost.map(({ job }) => job))
+export function brokenBeside(violations: readonly Violation[]): Violation[] {
+  const names = new Set(violations.flatMap(({ check, job }) => (check === 'C1' && job !== undefined ? [job] : [])))
   return violations.filter(
     ({ check, job }) => check !== 'C1' && !(check === 'C13' && names.size > 0) && !names.has(job ?? ''),
   )
+}
+
+/** Nothing that was accepted is lost, and no other promise broken, after masters were. */
+export async function expectAcceptedKept(scenario: Scenario): Promise<void> {
+  const { history, violations } = await scenario.check({ forgetsMs: 1_000 })
+  const lost = new Set(lostJobs(history, violations, []).map(({ job }) => job))
+  const broken = [
+    ...violations.filter(({ check, job = '' }) => check === 'C1' && lost.has(job)),
+    ...brokenBeside(violations),
+  ]
+  if (broken.length > 0) throw new Error(describeViolations(broken))
 }

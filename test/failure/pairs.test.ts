@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { startCluster } from '../support/cluster.ts'
 import { startSentinels } from '../support/sentinels.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
-import { loseMaster } from './failover.ts'
+import { expectAcceptedKept, loseMaster } from './failover.ts'
 import { moveAround } from './resharding.ts'
 import { busyOne, runAgain, Scenario, type Worker } from './scenario.ts'
 
@@ -41,7 +41,7 @@ describe('two faults at once', () => {
 
     expect(rules.reduce((sum, { lost }) => sum + lost, 0)).toBeGreaterThan(20)
     expect(given?.accepted).toBeGreaterThan(100)
-    await scenario.expectPromisesKept({ forgetsMs: 1_000 })
+    await expectAcceptedKept(scenario)
   })
 
   it('a slot that moves and claims that are repeated: no job is popped and lost', async () => {

@@ -150,6 +150,8 @@ class Servers implements TestSentinels {
   }
 
   async heal(): Promise<void> {
+    // Whoever is made a replica of a master that is none any more loses what it has.
+    await until('the sentinels agree', async () => (await this.#agreed()) !== undefined)
     const master = await this.master()
     for (const server of this.servers) {
       if (!server.isRunning) await server.restart()
@@ -160,14 +162,17 @@ class Servers implements TestSentinels {
     await this.#synchronized()
     await until('the sentinels hold nobody for down', async () => {
       const replicas = await Promise.all(this.#asked.map((each) => each.call('SENTINEL', 'REPLICAS', NAME)))
-      const masters = await Promise.all(this.#asked.map(viewOf))
-      return (
-        !JSON.stringify(replicas).includes('_down') &&
-        masters.every(({ flags, port }) => {
-          return flags === 'master' && port === String(master.port)
-        })
-      )
+      return !JSON.stringify(replicas).includes('_down') && (await this.#agreed()) === master
     })
+  }
+
+  /** The master that all sentinels name, when it knows that it is one; undefined while a failover is under way. */
+  async #agreed(): Promise<TestRedis | undefined> {
+    const views = await Promise.all(this.#asked.map(viewOf))
+    const found = this.servers.find(({ port }) => String(port) === views[0]?.port)
+    const isAgreed = views.every(({ flags, port }) => flags === 'master' && port === views[0]?.port)
+    if (!found || !isAgreed) return undefined
+    return (await found.client().info('replication')).includes('role:master') ? found : undefined
   }
 
   async stop(): Promise<void> {
