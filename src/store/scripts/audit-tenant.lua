@@ -84,7 +84,7 @@ for _, level in ipairs(queue.LEVELS) do
   local score, since = redis.call("ZSCORE", ready_key, name), redis.call("ZSCORE", since_key, name)
   local function put_in_line()
     if at.score == 0 then
-      at.score, at.changed = queue.tick(q) + tenant.base * 1000, true
+      at.score, at.changed = queue.tick(q) + (tenant.base or 0) * 1000, true
     end
     redis.call("ZADD", ready_key, string.format("%d", at.score), name)
   end
