@@ -61,7 +61,10 @@ export class ScriptStore {
   now = START
   /** Which queue the calls below are of. */
   queue = QUEUE
-  /** Whose limits it shares; its own name: nobody's. */
+  /**
+   * Whose limits it shares; its own name: nobody's. On a Cluster one node is looked at, so a group must live on the node of
+   * the queue, as 'gitlab' does.
+   */
   group = QUEUE
   /** What scripts take for the server's identity. */
   serverId = 'server-1'
@@ -403,7 +406,7 @@ const packedFields: Record<string, Record<string, readonly string[]>> = {
       ...['resumed', 'resumed:high', 'resumed:normal', 'resumed:low'],
     ],
   },
-  '@limits': { 'github/rule': [] },
+  '@limits': { 'gitlab/rule': [] },
   tenant: {
     limits: [],
     state: ['waiting', 'delayed', 'total', 'front', 'marks', 'throttled'],

@@ -3,19 +3,19 @@ import { parseLimit } from '../limits/definition.ts'
 import type { Shared } from '../limits/shared.ts'
 import type { ScriptStore } from './script-store.ts'
 
-/** A limit of the group `github`, as a script test attaches it. */
-export function sharedLimit(definition: LimitDefinition, name = 'github'): Shared {
-  return { kind: 'shared', name, group: 'github', rule: parseLimit(name, definition), ready: async () => {} }
+/** A limit of the group `gitlab`, as a script test attaches it. */
+export function sharedLimit(definition: LimitDefinition, name = 'gitlab'): Shared {
+  return { kind: 'shared', name, group: 'gitlab', rule: parseLimit(name, definition), ready: async () => {} }
 }
 
-/** Starts over with queues under one limit of the group `github`, each with jobs of one tenant of the queue's name. */
+/** Starts over with queues under one limit of the group `gitlab`, each with jobs of one tenant of the queue's name. */
 export async function beginGroup(
   store: ScriptStore,
   definition: LimitDefinition,
   queues: Readonly<Record<string, number>>,
 ): Promise<void> {
   await store.empty()
-  store.group = 'github'
+  store.group = 'gitlab'
   for (const [queue, jobs] of Object.entries(queues)) {
     store.use(queue)
     await store.register({ limits: { upstream: sharedLimit(definition) } })

@@ -20,7 +20,7 @@ const tokens = { kind: 'quota', threshold: 0, pool: ['x', 'y'] } as const
 
 async function begin(definitions: Record<string, Parameters<typeof parseLimit>[1]>): Promise<void> {
   await store.empty()
-  store.group = 'github'
+  store.group = 'gitlab'
   const rules = Object.fromEntries(Object.entries(definitions).map(([name, each]) => [name, parseLimit(name, each)]))
   await registerLimits(store.redis, store.groupRequests().keys, rules, { isAgain: false, nowUs: store.nowUs })
 }
@@ -140,7 +140,7 @@ it('closes after a restart that it is the first to notice', async () => {
 
 it('leaves the queues what it does not take', async () => {
   await beginGroup(store, slow, { a: 2 })
-  expect(await answersTo([1], { limits: ['github'] })).toEqual(['yes 1'])
+  expect(await answersTo([1], { limits: ['gitlab'] })).toEqual(['yes 1'])
 
   expect(shortly(await store.claim(2))).toBe('a1')
 })

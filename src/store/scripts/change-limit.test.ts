@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
 afterAll(() => store.stop())
 
-function change(definition: LimitDefinition, isDeclared = false, name = 'github'): Promise<void> {
+function change(definition: LimitDefinition, isDeclared = false, name = 'gitlab'): Promise<void> {
   const rule = parseLimit(name, definition)
   return changeLimit(store.groupRequests(), { name, rule, isDeclared, nowUs: store.nowUs })
 }
@@ -29,7 +29,7 @@ it('holds for every queue at once, and wakes a process of each that is idle', as
   const { changes } = await store.changesOf(() => change({ ...one, limit: 3 }))
 
   expect(Object.keys(changes).sort()).toEqual(['@limits', 'a:idle', 'a:wake:worker-a', 'idle', 'wake:worker-b'])
-  expect(changes['@limits']).toMatchObject({ 'github/changed': '1' })
+  expect(changes['@limits']).toMatchObject({ 'gitlab/changed': '1' })
   expect(shortly(await store.claim(9))).toBe('b1 b2')
 })
 
@@ -49,7 +49,7 @@ it('lets later code declare otherwise once it is reset', async () => {
   await change({ ...one, limit: 2 })
   await change(one, true)
 
-  expect((await store.dump())['@limits']).not.toHaveProperty(['hash', 'github/changed'])
+  expect((await store.dump())['@limits']).not.toHaveProperty(['hash', 'gitlab/changed'])
 })
 
 it('tells a limit that is not known', async () => {

@@ -33,10 +33,10 @@ it('grants one bucket to whichever queue asks first, and keeps its state in the 
   expect(shortly(first)).toBe('b1')
   expect(changes).toMatchObject({
     '@limits': {
-      github: '1000500000:1000000000:0',
-      'github/jitter': '0:1000000000:1:0:1000000000',
-      'github/running': '1',
-      'github/running/b': '1',
+      gitlab: '1000500000:1000000000:0',
+      'gitlab/jitter': '0:1000000000:1:0:1000000000',
+      'gitlab/running': '1',
+      'gitlab/running/b': '1',
     },
   })
   expect([shortly(second), second.waitMs]).toEqual(['', 500])
@@ -85,7 +85,7 @@ it('counts jobs in flight over all queues, and a lease that runs out frees its s
 
   // Its own job that stalled goes first, and what the other queue still holds counts until that takes it back.
   expect(shortly(taken)).toBe('b1')
-  expect((await store.dump())['@limits']).toMatchObject({ hash: { 'github/running': '2', 'github/running/b': '1' } })
+  expect((await store.dump())['@limits']).toMatchObject({ hash: { 'gitlab/running': '2', 'gitlab/running/b': '1' } })
 })
 
 it('wakes a queue that waits for a slot when another queue frees one', async () => {
@@ -148,17 +148,17 @@ it('lets the first call of a quota ask for all queues, and wakes them when it is
 
 it('asks to be registered again when the store has lost a shared limit', async () => {
   await beginGroup(store, perSecond, { a: 1 })
-  await store.client.del('test:{github}:@limits')
+  await store.client.del('test:{gitlab}:@limits')
 
   await expect(claimOf('a', 1)).rejects.toThrow('unregistered')
 })
 
 it('counts only the jobs of the levels it is attached to', async () => {
   await store.empty()
-  store.group = 'github'
+  store.group = 'gitlab'
   store.use('a')
-  const github = sharedLimit(slots(1))
-  await store.register({ limits: { levels: { high: { github }, low: { github } } } })
+  const gitlab = sharedLimit(slots(1))
+  await store.register({ limits: { levels: { high: { gitlab }, low: { gitlab } } } })
   await store.submit('n', 2)
   await store.submit('h', 1, { level: 'high' })
   await store.submit('l', 1, { level: 'low' })
@@ -169,7 +169,7 @@ it('counts only the jobs of the levels it is attached to', async () => {
 it('charges a caller without a queue and the queues from one bucket', async () => {
   await beginGroup(store, perSecond, { a: 1 })
 
-  const asked = { limits: ['github'], level: 'normal', permits: [1], stale: undefined, nowUs: store.nowUs } as const
+  const asked = { limits: ['gitlab'], level: 'normal', permits: [1], stale: undefined, nowUs: store.nowUs } as const
   const reply = await acquireShared(store.groupRequests(), asked)
 
   expect(reply).toMatchObject({ word: 'answers', answers: [{ isGranted: true }] })

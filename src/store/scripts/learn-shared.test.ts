@@ -13,12 +13,12 @@ afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
 afterAll(() => store.stop())
 
 function acquire() {
-  const asked = { limits: ['github'], level: 'normal', permits: [1], stale: undefined, nowUs: store.nowUs } as const
+  const asked = { limits: ['gitlab'], level: 'normal', permits: [1], stale: undefined, nowUs: store.nowUs } as const
   return acquireShared(store.groupRequests(), asked)
 }
 
 function learn(lesson: Partial<SharedLesson>) {
-  const plain = { limit: 'github', permits: 1, fence: '', pushback: undefined, reading: undefined, nowUs: store.nowUs }
+  const plain = { limit: 'gitlab', permits: 1, fence: '', pushback: undefined, reading: undefined, nowUs: store.nowUs }
   return learnShared(store.groupRequests(), { ...plain, ...lesson })
 }
 
@@ -28,12 +28,12 @@ it('feeds a quota, ends the reservation, and wakes a queue that waits for the an
   await beginGroup(store, { kind: 'quota', threshold: 0 }, { a: 2 })
   await acquire()
   await store.claim(1, { idleForMs: 5_000 })
-  expect((await store.dump())['@limits']).toMatchObject({ hash: { 'github/reserved': '|1000,1,' } })
+  expect((await store.dump())['@limits']).toMatchObject({ hash: { 'gitlab/reserved': '|1000,1,' } })
 
   await learn({ reading })
 
   expect((await store.dump())['@limits']).toMatchObject({
-    hash: { github: '0|,10,1060000000,1000000000,100,0', 'github/reserved': '' },
+    hash: { gitlab: '0|,10,1060000000,1000000000,100,0', 'gitlab/reserved': '' },
   })
   expect(shortly(await store.claim(2))).toBe('a1 a2')
 })
@@ -46,7 +46,7 @@ it('keeps what others have reserved of a pool', async () => {
   await learn({ reading, member: 'y' })
 
   expect((await store.dump())['@limits']).toMatchObject({
-    hash: { github: '0|x,-1,0,0,0,1|y,10,1060000000,1000000000,100,0', 'github/reserved': '|1000,1,x' },
+    hash: { gitlab: '0|x,-1,0,0,0,1|y,10,1060000000,1000000000,100,0', 'gitlab/reserved': '|1000,1,x' },
   })
 })
 
@@ -60,7 +60,7 @@ it('closes a limit whose upstream pushed back for every queue, and cuts a bucket
   await learn({ fence, pushback: { retryAfterMs: 2_000 } })
 
   expect((await store.dump())['@limits']).toMatchObject({
-    hash: { 'github/pushed': '1002500000:0.7000:1000500000:1.0000' },
+    hash: { 'gitlab/pushed': '1002500000:0.7000:1000500000:1.0000' },
   })
   const closed = await store.claim(1, { idleForMs: 5_000 })
   expect([shortly(closed), closed.waitMs]).toEqual(['', 2_000])

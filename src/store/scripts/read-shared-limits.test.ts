@@ -18,10 +18,10 @@ it('shows what all queues have in flight under a shared limit, and changes nothi
   await store.claim(1)
 
   const { reply, changes } = await store.changesOf(() =>
-    readSharedLimits(store.groupRequests(), ['github'], store.nowUs),
+    readSharedLimits(store.groupRequests(), ['gitlab'], store.nowUs),
   )
 
-  expect(reply).toMatchObject([{ name: 'github', kind: 'concurrency', limit: 5, used: 3, available: 2 }])
+  expect(reply).toMatchObject([{ name: 'gitlab', kind: 'concurrency', limit: 5, used: 3, available: 2 }])
   expect(changes).toEqual({})
 })
 

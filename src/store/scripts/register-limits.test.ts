@@ -12,18 +12,18 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await store.empty()
-  store.group = 'github'
+  store.group = 'gitlab'
 })
 afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
 afterAll(() => store.stop())
 
 function register(rate: string, isAgain = false): Promise<void> {
-  const rules = { github: parseLimit('github', rate) }
+  const rules = { gitlab: parseLimit('gitlab', rate) }
   return registerLimits(store.redis, store.groupRequests().keys, rules, { isAgain, nowUs: store.nowUs })
 }
 
 async function limitNow(): Promise<number | undefined> {
-  const [row] = await readSharedLimits(store.groupRequests(), ['github'], store.nowUs)
+  const [row] = await readSharedLimits(store.groupRequests(), ['gitlab'], store.nowUs)
   return row?.limit
 }
 
@@ -34,7 +34,7 @@ it('makes limits known to their group', async () => {
     '@limits': {
       '@restarts': '0:0',
       '@server': 'server-1',
-      'github/rule': '{"burst":1,"count":10,"jitter":50000,"kind":"bucket","name":"github","window":1000000}',
+      'gitlab/rule': '{"burst":1,"count":10,"jitter":50000,"kind":"bucket","name":"gitlab","window":1000000}',
     },
   })
 })
@@ -44,7 +44,7 @@ it('takes over what later code declares, but not against an operator’s change'
   await register('20/s')
   expect(await limitNow()).toBe(20)
 
-  const changed = { name: 'github', rule: parseLimit('github', '5/s'), isDeclared: false, nowUs: store.nowUs }
+  const changed = { name: 'gitlab', rule: parseLimit('gitlab', '5/s'), isDeclared: false, nowUs: store.nowUs }
   await changeLimit(store.groupRequests(), changed)
   await register('30/s')
 
@@ -54,6 +54,6 @@ it('takes over what later code declares, but not against an operator’s change'
 it('closes the limits of a store that has lost them, as after a restart', async () => {
   await register('10/s', true)
 
-  const [row] = await readSharedLimits(store.groupRequests(), ['github'], store.nowUs)
+  const [row] = await readSharedLimits(store.groupRequests(), ['gitlab'], store.nowUs)
   expect(row).toMatchObject({ available: 0, opensInUs: 1_050_000 })
 })
