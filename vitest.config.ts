@@ -5,11 +5,14 @@ import { filesNeeding } from './scripts/files-needing.ts'
 import { type LeftOut, SummaryReporter } from './scripts/summary-reporter.ts'
 import { missingTools, toolsAreRequired } from './scripts/tools.mjs'
 
+/** Tests that judge what is done by the second: they run one file at a time, after all others. */
+const alone = ['test/failure/{bucket-promise,idle,wake-up}.test.ts', 'test/cli/{demo,run}.test.ts']
+
 /**
- * Tests that stop and kill processes, or build the package, and measure time while they do: they run one file at a
- * time, after the others, so that neither disturbs the other.
+ * Tests that stop and kill processes, or build the package. They mostly wait, for leases and failovers: two at a time, after
+ * the others, so that nobody who is busy disturbs them.
  */
-const alone = ['test/failure/**/*.test.ts', 'test/package/**/*.test.ts', 'test/cli/{demo,run}.test.ts']
+const inPairs = ['test/failure/**/*.test.ts', 'test/package/**/*.test.ts']
 
 function testFiles(): string[] {
   return ['src', 'test', 'scenario', 'scripts'].flatMap((folder) =>
@@ -49,9 +52,20 @@ export default defineConfig({
         test: {
           name: 'together',
           include: ['{src,test,scenario,scripts}/**/*.test.ts'],
-          exclude: [...alone, ...leftOutFiles],
+          exclude: [...alone, ...inPairs, ...leftOutFiles],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'in pairs',
+          include: inPairs,
+          exclude: [...alone, ...leftOutFiles],
+          testTimeout: 180_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -63,7 +77,7 @@ export default defineConfig({
           testTimeout: 180_000,
           fileParallelism: false,
           maxWorkers: 1,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],

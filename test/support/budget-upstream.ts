@@ -36,11 +36,10 @@ export class BudgetUpstream {
     { windowMs, answering }: { windowMs: number; answering?: () => Promise<void> },
   ): Promise<BudgetUpstream> {
     let upstream: BudgetUpstream
-    const http = await HttpUpstream.start(async (request, response) => {
+    const http = await HttpUpstream.start((request, response) => {
       const token = (request.headers.authorization ?? '').replace('Bearer ', '')
       const { status, headers } = upstream.#count(token)
-      await answering?.()
-      response.writeHead(status, headers).end()
+      void (answering?.() ?? Promise.resolve()).then(() => response.writeHead(status, headers).end())
     })
     upstream = new BudgetUpstream(http, limits, windowMs)
     return upstream
