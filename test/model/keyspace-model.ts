@@ -221,8 +221,7 @@ const UNPACK = `
       values[#values] = nil
     end
     for j = 1, #values do
-      -- Zero has no sign here.
-      values[j] = type(values[j]) == "number" and string.format("%.17g", values[j] + 0) or tostring(values[j])
+      values[j] = type(values[j]) == "number" and string.format("%.17g", values[j]) or tostring(values[j])
     end
     unpacked[i] = values
   end

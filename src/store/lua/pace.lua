@@ -51,7 +51,7 @@ end
 
 -- All jobs that the tenant has been given so far.
 function pace.received(tenant)
-  local count = -pace.open(tenant).costs
+  local count = 0 - pace.open(tenant).costs
   for _, at in pairs(tenant.at) do
     count = count + at.received
   end
