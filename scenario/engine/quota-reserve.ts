@@ -81,7 +81,7 @@ function judgeCalls(calls: readonly HttpCall[], resets: number): Outcome {
   }
   return judge(figures, {
     leastLeft: { atLeast: THRESHOLD },
-    leastTakenShare: { atLeast: 0.8 },
+    leastTakenShare: { atLeast: 0.9 },
     firstCallsAtOnce: { atLeast: 1, atMost: 1 },
     wokenAfterMs: { atMost: 1_000 },
   })
