@@ -28,22 +28,17 @@ export type { DrainOptions } from './engine/drain.ts'
 export type { QueueEvent } from './engine/events.ts'
 export { describeExplanation, type Explanation, type Gate, type WaitReason } from './engine/explain/explanation.ts'
 export type { ChangeableSettings, FairnessSettings, QueueView } from './engine/fairness.ts'
-export type { Job } from './engine/job.ts'
+export type { BulkInput, SubmitOptions, SubmittedJob } from './engine/intake.ts'
+export type { GrantedBy, Job } from './engine/job.ts'
 export type { Handler, JobContext } from './engine/job-run.ts'
 export type { JobView } from './engine/job-view.ts'
+export type { Answer } from './engine/lesson.ts'
 export type { DeadLetterFilter, LetterSweep, SweepOptions, SweepProgress } from './engine/letter-sweep.ts'
 export type { LimitControl } from './engine/limit-control.ts'
 export type { LimitStatus } from './engine/limit-status.ts'
 export type { Log, LogEntry } from './engine/log.ts'
 export { discard, type Outcome, throttled } from './engine/outcome.ts'
-export type {
-  BulkInput,
-  JobOwner,
-  Middleware,
-  Queue,
-  SubmitOptions,
-  SubmittedJob,
-} from './engine/queue.ts'
+export type { JobOwner, Middleware, Queue } from './engine/queue.ts'
 export type { ProcessOptions, QueueOptions } from './engine/queue-options.ts'
 export type { MissedRule, ScheduleInput, ScheduleJob } from './engine/schedules/schedule-input.ts'
 export type { ScheduleView } from './engine/schedules/schedule-view.ts'
@@ -63,6 +58,7 @@ export type {
   WindowDefinition,
 } from './limits/definition.ts'
 export type { Shared } from './limits/shared.ts'
+export type { Pushback } from './limits/upstream-answer.ts'
 export { type LimitOptions, Sluice, type SluiceOptions } from './sluice.ts'
 export type { Level } from './store/names.ts'
 export type { JobErrorRecord } from './store/record.ts'

@@ -1,6 +1,7 @@
-import { checkOptions, group, integer, number, oneOf, type Rule, type Settings, text } from '../assert.ts'
+import { checkOptions, group, integer, number, oneOf, optional, type Rule, type Settings, text } from '../assert.ts'
 import { attachLimits, type LimitsOption } from '../limits/attachment.ts'
 import { problemOfGroups, type Shared, sharedAmong } from '../limits/shared.ts'
+import { type Level, levels } from '../store/names.ts'
 import type { DeclaredSettings, LimitRules, SettingValues } from '../store/settings.ts'
 import { backoffRules, checkBackoffs, congestionValues } from './congestion-options.ts'
 
@@ -262,6 +263,22 @@ export interface ProcessOptions {
    * @default all three
    */
   levels?: readonly ('high' | 'normal' | 'low')[]
+}
+
+export const servedLevels = optional(
+  (value: unknown, path: string, report: (path: string, problem: string) => void) => {
+    const isList = Array.isArray(value) && value.length > 0 && value.every((each) => levels.includes(each as Level))
+    if (!isList) report(path, 'must be a list of high, normal and low')
+    return isList ? levels.filter((level) => value.includes(level)) : levels
+  },
+)
+
+export const processRules = {
+  concurrency: integer({ min: 1, max: 100_000, default: 10 }),
+  timeoutMs: optional(integer({ min: 1, max: 86_400_000 })),
+  maxRetries: optional(integer({ min: 0, max: 1_000 })),
+  upstream: optional(text({ maxLength: 64 })),
+  levels: servedLevels,
 }
 
 export const queueNameRule = text({

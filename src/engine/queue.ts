@@ -1,4 +1,4 @@
-import { abortSignal, checkOptions, integer, oneOf, optional, text } from '../assert.ts'
+import { checkOptions, integer, oneOf, optional, text } from '../assert.ts'
 import type { Clock } from '../clock.ts'
 import { ClosedError, InvalidOptionsError } from '../errors.ts'
 import { type QueueKeys, queueKeys } from '../store/keys.ts'
@@ -7,7 +7,7 @@ import type { Redis } from '../store/redis.ts'
 import { Requests } from '../store/requests.ts'
 import { type CancelReply, cancelJob } from '../store/scripts/cancel-job.ts'
 import { changeSettings } from '../store/scripts/change-settings.ts'
-import { type DueWork, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
+import type { DueWork } from '../store/scripts/finish-and-claim.ts'
 import { pauseQueue } from '../store/scripts/pause-queue.ts'
 import { type QueueCounts, readCounts } from '../store/scripts/read-counts.ts'
 import { addressOf } from '../store/scripts/read-job.ts'
@@ -24,7 +24,8 @@ import { Aggregates } from './actions/aggregates.ts'
 import { Duties } from './actions/duties.ts'
 import type { TellWebhook } from './actions/duty-work.ts'
 import { type AuditOptions, type AuditReport, audit } from './audit.ts'
-import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
+import type { ClaimedJob } from './claimed-job.ts'
+import { Claimer } from './claimer.ts'
 import { CongestionControl } from './congestion-control.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { type DelayedJobFilter, type RunDelayedOptions, type RunDelayedSummary, runDelayed } from './delayed-jobs.ts'
@@ -34,8 +35,8 @@ import { followEvents, type QueueEvent } from './events.ts'
 import { whyJobWaits, whyTenantWaits } from './explain/explain.ts'
 import type { Explanation } from './explain/explanation.ts'
 import { type ChangeableSettings, checkChange, type QueueView, settingsOf } from './fairness.ts'
-import { Grant } from './grant.ts'
-import { decodeJobs, type Job } from './job.ts'
+import { type BulkInput, Intake, type SubmitOptions, type SubmittedJob } from './intake.ts'
+import type { Job } from './job.ts'
 import type { Handler, JobContext } from './job-run.ts'
 import { type JobView, viewJob } from './job-view.ts'
 import { LimitControl } from './limit-control.ts'
@@ -45,37 +46,18 @@ import {
   checkQueueOptions,
   declaredSettings,
   type ProcessOptions,
+  processRules,
   type QueueOptions,
   type QueueSettings,
+  servedLevels,
 } from './queue-options.ts'
 import { Schedules } from './schedules/schedules.ts'
 import { Ticker } from './schedules/ticker.ts'
-import { type JobInput, Packer } from './submission.ts'
-import { type SubmitChoice, type SubmitSummary, Submitter } from './submitter.ts'
+import type { JobInput } from './submission.ts'
+import type { SubmitSummary } from './submitter.ts'
 import { TenantControl, type TenantView } from './tenant-control.ts'
 import type { Waker } from './waker.ts'
 import { WorkerPool } from './worker-pool.ts'
-
-/** Many jobs, each with its own tenant: fields beside `jobs` are defaults for each of them. */
-export interface BulkInput extends Omit<JobInput, 'payload' | 'id' | 'tenant'> {
-  tenant?: never
-  jobs: Iterable<JobInput> | AsyncIterable<JobInput>
-}
-
-export interface SubmitOptions {
-  /** A head start (negative) or handicap of the tenant in ms; it stays until it is changed. */
-  basePriority?: number
-  /** Instead of the queue's. */
-  whenFull?: 'wait' | 'error'
-  /** Aborted, nothing more is stored and the submit rejects with the reason; what was stored by then stays. */
-  signal?: AbortSignal
-}
-
-export interface SubmittedJob {
-  readonly id: string
-  /** False: the id was known, and nothing was stored. */
-  readonly isNew: boolean
-}
 
 /** Where a given id is known. */
 export interface JobOwner {
@@ -87,26 +69,6 @@ export interface JobOwner {
 
 /** Runs around every handler, for logging and tracing. `next` runs the rest; its result is the run's. */
 export type Middleware = (job: Job, context: JobContext, next: () => Promise<unknown>) => Promise<unknown>
-
-const allLevels = optional((value: unknown, path: string, report: (path: string, problem: string) => void) => {
-  const isList = Array.isArray(value) && value.length > 0 && value.every((each) => levels.includes(each as Level))
-  if (!isList) report(path, 'must be a list of high, normal and low')
-  return isList ? levels.filter((level) => value.includes(level)) : levels
-})
-
-const processRules = {
-  concurrency: integer({ min: 1, max: 100_000, default: 10 }),
-  timeoutMs: optional(integer({ min: 1, max: 86_400_000 })),
-  maxRetries: optional(integer({ min: 0, max: 1_000 })),
-  upstream: optional(text({ maxLength: 64 })),
-  levels: allLevels,
-}
-
-const submitRules = {
-  basePriority: optional(integer({ min: -1e12, max: 1e12 })),
-  whenFull: optional(oneOf(['wait', 'error'])),
-  signal: optional(abortSignal),
-}
 
 /** What a queue is made of, for parts of this package that watch it. */
 export interface QueueInside {
@@ -145,6 +107,8 @@ export class Queue {
   readonly #redis: Redis
   readonly #keys: QueueKeys
   readonly #requests: Requests
+  readonly #intake: Intake
+  readonly #claimer: Claimer
   readonly #actions: Actions
   readonly #aggregates: Aggregates
   readonly #duties: Duties
@@ -184,6 +148,22 @@ export class Queue {
     const poolKeys = queueKeys(parts.prefix, parts.name, `${parts.client}-pool`, group)
     const shared = { redis: parts.redis, register }
     this.#requests = new Requests({ ...shared, client: parts.client, keys: this.#keys })
+    this.#intake = new Intake({
+      queue: parts.name,
+      requests: this.#requests,
+      settings: this.#settings,
+      figures: this.#figures,
+      isClosed: () => this.#isClosed,
+      ready: () => this.#ready(),
+    })
+    this.#claimer = new Claimer({
+      ...parts,
+      requests: this.#requests,
+      settings: this.#settings,
+      figures: this.#figures,
+      onDue: this.#onDue,
+      recordCongestion: () => this.congestion.record(),
+    })
     this.limits = new LimitControl({ requests: this.#requests, group, log: parts.log, ready: () => this.#ready() })
     const { maxPayloadBytes } = this.#settings
     this.deadLetters = new DeadLetters({ ...parts, keys: this.#keys, requests: this.#requests, maxPayloadBytes })
@@ -208,9 +188,9 @@ export class Queue {
       requests: this.#requests,
       maxPayloadBytes: this.#settings.maxPayloadBytes,
       ready: () => this.#ready(),
-      submitter: (options) => this.#submitter(options),
+      submitter: (options) => this.#intake.submitter(options),
       onAggregating: () => this.#duties.look(),
-      counted: (submit) => this.#counted(submit),
+      counted: (submit) => this.#intake.counted(submit),
     })
     const dutyKeys = queueKeys(parts.prefix, parts.name, `${parts.client}-duties`, group)
     const dutyRequests = new Requests({ ...shared, client: `${parts.client}-duties`, keys: dutyKeys })
@@ -252,44 +232,11 @@ export class Queue {
     options?: SubmitOptions,
   ): Promise<SubmittedJob | SubmitSummary | Action> {
     this.#assertOpen()
-    const chosen = checkOptions('submit', options, submitRules)
-    return this.#counted(() => this.#submit(input, chosen))
-  }
-
-  /** What is refused is counted. */
-  async #counted<T>(submit: () => Promise<T>): Promise<T> {
-    try {
-      return await submit()
-    } catch (error) {
-      this.#figures.failedSubmit(error)
-      throw error
-    }
-  }
-
-  async #submit(
-    input: JobInput | BulkInput | ActionInput,
-    chosen: { whenFull?: 'wait' | 'error' | undefined; basePriority?: number | undefined },
-  ): Promise<SubmittedJob | SubmitSummary | Action> {
-    if ('jobs' in input && input.jobs !== undefined) {
+    const chosen = this.#intake.check(options)
+    return this.#intake.counted(async () => {
+      if (!('jobs' in input) || input.jobs === undefined) return this.#intake.one(input as JobInput, chosen)
       if ('tenant' in input) return this.#actions.submit(input as ActionInput, chosen)
-      const { jobs, ...defaults } = input as BulkInput
-      await this.#ready()
-      return this.#submitter(chosen).all(jobs, new Packer(defaults, this.#settings.maxPayloadBytes))
-    }
-    await this.#ready()
-    return this.#submitOne(this.#submitter(chosen), input as JobInput)
-  }
-
-  #submitter(chosen: SubmitChoice & { basePriority?: number | undefined }): Submitter {
-    const { maxPending, maxPendingPerTenant } = this.#settings
-    return new Submitter({
-      requests: this.#requests,
-      queue: this.name,
-      whenFull: chosen.whenFull ?? this.#settings.whenFull,
-      basePriority: chosen.basePriority,
-      maxPending: { queue: maxPending, tenant: maxPendingPerTenant },
-      isClosed: () => this.#isClosed,
-      signal: chosen.signal,
+      return this.#intake.many(input as BulkInput, chosen)
     })
   }
 
@@ -314,12 +261,6 @@ export class Queue {
     this.#duties.serve()
     await this.#ready()
     await this.#aggregates.declare()
-  }
-
-  async #submitOne(submitter: Submitter, input: JobInput): Promise<SubmittedJob> {
-    const packed = new Packer({}, this.#settings.maxPayloadBytes).pack(input, undefined, Date.now())
-    const first = await submitter.one(packed)
-    return { id: input.id ?? `${packed.level}:${packed.lane}:${first}:${packed.tenant}`, isNew: first !== '0' }
   }
 
   /** Runs jobs of this type in this process, from now until `close`. */
@@ -370,34 +311,12 @@ export class Queue {
       {
         wanted: integer({ min: 1, max: 1_000 }),
         leaseMs: integer({ min: 100, max: 86_400_000, default: this.#settings.leaseMs }),
-        levels: allLevels,
+        levels: servedLevels,
       },
     )
     await this.#ready()
     this.#duties.serve()
-    const found: ClaimedJob[] = []
-    for (;;) {
-      const sentAt = this.#clock.now()
-      const reply = await finishAndClaim(this.#requests, {
-        wanted: wanted - found.length,
-        levels: (served ?? levels).join(' '),
-        leaseMs,
-        idleForMs: 0,
-        hasSuspect: false,
-        finished: [],
-      })
-      this.#onDue(reply)
-      const freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
-      const parts = { clock: this.#clock, redis: this.#redis, requests: this.#requests, settings: this.#settings }
-      const shared = { ...parts, figures: this.#figures, onDue: this.#onDue }
-      const jobs = decodeJobs(reply.fence, reply.jobs, reply.kept)
-      this.#figures.claims.observe(jobs.length)
-      for (const job of jobs) {
-        found.push(new ClaimHandle({ ...shared, job, grant: new Grant({ ...shared, job, freshUntil }), leaseMs }))
-      }
-      if (reply.isToRecord) await this.congestion.record()
-      if (reply.word !== 'again' || found.length >= wanted) return found
-    }
+    return this.#claimer.claim({ wanted, leaseMs, levels: served ?? levels })
   }
 
   /** What is known of a job. A given id is known within its action, or else its tenant; a generated one needs neither. */

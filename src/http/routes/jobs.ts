@@ -1,4 +1,6 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import type { JobOwner, Queue } from '../../engine/queue.ts'
 import { parseJobKey } from '../../store/names.ts'
 import { type App, type Context, mayTouch, queueOf, submittingTenant, tenantOf } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
@@ -71,6 +73,27 @@ const madeDue = z.object({ state: z.enum(['due', 'waiting', 'running', 'succeede
   description: '`due`: the next claim puts it in line. Otherwise how it stands: it was not delayed.',
   examples: [{ state: 'due' }],
 })
+
+interface NamedJob extends FastifyRequest {
+  readonly params: { readonly queue: string; readonly job: string }
+  readonly query: { readonly tenant?: string | undefined; readonly action?: string | undefined }
+}
+
+/** Does something to a job that the caller may touch, and answers how it stands then; as if there were no others. */
+async function actOn<State extends string>(
+  context: Context,
+  request: NamedJob,
+  act: (queue: Queue, job: string, owner: JobOwner) => Promise<State | 'unknown'>,
+): Promise<State> {
+  const { params, query } = request
+  const queue = queueOf(context, request, params.queue)
+  const owner = definedOnly({ tenant: tenantOf(request, query.tenant), action: query.action })
+  // A generated id names its tenant by itself.
+  const place = parseJobKey(params.job)
+  const state = place && !mayTouch(request, place.tenant) ? 'unknown' : await act(queue, params.job, owner)
+  if (state === 'unknown') throw notFound('such job; a given id is known within its tenant')
+  return state
+}
 
 export function addJobRoutes(app: App, context: Context): void {
   const query = z.strictObject({
@@ -157,17 +180,9 @@ export function addJobRoutes(app: App, context: Context): void {
       querystring: query,
       response: { 200: madeDue },
     },
-    handler: async (request) => {
-      const queue = queueOf(context, request, request.params.queue)
-      const tenant = tenantOf(request, request.query.tenant)
-      const place = parseJobKey(request.params.job)
-      const isForeign = place !== undefined && !mayTouch(request, place.tenant)
-      const state = isForeign
-        ? 'unknown'
-        : await queue.runNow(request.params.job, definedOnly({ tenant, action: request.query.action }))
-      if (state === 'unknown') throw notFound('such job; a given id is known within its tenant')
-      return { state }
-    },
+    handler: async (request) => ({
+      state: await actOn(context, request, (queue, job, owner) => queue.runNow(job, owner)),
+    }),
   })
   app.route({
     method: 'POST',
@@ -181,17 +196,8 @@ export function addJobRoutes(app: App, context: Context): void {
       querystring: query,
       response: { 200: canceled },
     },
-    handler: async (request) => {
-      const queue = queueOf(context, request, request.params.queue)
-      const tenant = tenantOf(request, request.query.tenant)
-      // A generated id names its tenant by itself.
-      const place = parseJobKey(request.params.job)
-      const isForeign = place !== undefined && !mayTouch(request, place.tenant)
-      const state = isForeign
-        ? 'unknown'
-        : await queue.cancel(request.params.job, definedOnly({ tenant, action: request.query.action }))
-      if (state === 'unknown') throw notFound('such job; a given id is known within its tenant')
-      return { state }
-    },
+    handler: async (request) => ({
+      state: await actOn(context, request, (queue, job, owner) => queue.cancel(job, owner)),
+    }),
   })
 }

@@ -1,0 +1,90 @@
+import { abortSignal, checkOptions, integer, oneOf, optional } from '../assert.ts'
+import type { Requests } from '../store/requests.ts'
+import type { QueueFigures } from './queue-figures.ts'
+import type { QueueSettings } from './queue-options.ts'
+import { type JobInput, Packer } from './submission.ts'
+import { type SubmitChoice, type SubmitSummary, Submitter } from './submitter.ts'
+
+/** Many jobs, each with its own tenant: fields beside `jobs` are defaults for each of them. */
+export interface BulkInput extends Omit<JobInput, 'payload' | 'id' | 'tenant'> {
+  tenant?: never
+  jobs: Iterable<JobInput> | AsyncIterable<JobInput>
+}
+
+export interface SubmitOptions {
+  /** A head start (negative) or handicap of the tenant in ms; it stays until it is changed. */
+  basePriority?: number
+  /** Instead of the queue's. */
+  whenFull?: 'wait' | 'error'
+  /** Aborted, nothing more is stored and the submit rejects with the reason; what was stored by then stays. */
+  signal?: AbortSignal
+}
+
+export interface SubmittedJob {
+  readonly id: string
+  /** False: the id was known, and nothing was stored. */
+  readonly isNew: boolean
+}
+
+const submitRules = {
+  basePriority: optional(integer({ min: -1e12, max: 1e12 })),
+  whenFull: optional(oneOf(['wait', 'error'])),
+  signal: optional(abortSignal),
+}
+
+interface IntakeParts {
+  readonly queue: string
+  readonly requests: Requests
+  readonly settings: QueueSettings
+  readonly figures: QueueFigures
+  readonly isClosed: () => boolean
+  readonly ready: () => Promise<void>
+}
+
+/** Where jobs come into a queue: one, or many from an iterable. */
+export class Intake {
+  readonly #parts: IntakeParts
+
+  constructor(parts: IntakeParts) {
+    this.#parts = parts
+  }
+
+  check(options: SubmitOptions | undefined) {
+    return checkOptions('submit', options, submitRules)
+  }
+
+  async one(input: JobInput, chosen: ReturnType<Intake['check']>): Promise<SubmittedJob> {
+    await this.#parts.ready()
+    const packed = new Packer({}, this.#parts.settings.maxPayloadBytes).pack(input, undefined, Date.now())
+    const first = await this.submitter(chosen).one(packed)
+    return { id: input.id ?? `${packed.level}:${packed.lane}:${first}:${packed.tenant}`, isNew: first !== '0' }
+  }
+
+  async many({ jobs, ...defaults }: BulkInput, chosen: ReturnType<Intake['check']>): Promise<SubmitSummary> {
+    await this.#parts.ready()
+    return this.submitter(chosen).all(jobs, new Packer(defaults, this.#parts.settings.maxPayloadBytes))
+  }
+
+  submitter(chosen: SubmitChoice & { basePriority?: number | undefined }): Submitter {
+    const { requests, queue, settings, isClosed } = this.#parts
+    return new Submitter({
+      requests,
+      queue,
+      whenFull: chosen.whenFull ?? settings.whenFull,
+      basePriority: chosen.basePriority,
+      maxPending: { queue: settings.maxPending, tenant: settings.maxPendingPerTenant },
+      isClosed,
+      signal: chosen.signal,
+    })
+  }
+
+  /** What is refused is counted. */
+  async counted<T>(submit: () => Promise<T>): Promise<T> {
+    try {
+      return await submit()
+    } catch (error) {
+      this.#parts.figures.failedSubmit(error)
+      throw error
+    }
+  }
+}
