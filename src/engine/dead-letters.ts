@@ -9,6 +9,7 @@ import type { Requests } from '../store/requests.ts'
 import { type FoundLetter, readDeadLetters } from '../store/scripts/read-dead-letters.ts'
 import { takeDeadLetter } from '../store/scripts/take-dead-letter.ts'
 import { type DeadLetterFilter, LetterSweep, type SweepOptions, type SweepVerb } from './letter-sweep.ts'
+import { payloadText } from './payload.ts'
 
 /** A job that will not be tried again by itself, kept with its reason. */
 export interface DeadLetter {
@@ -67,11 +68,9 @@ export class DeadLetters {
   }
 
   #pack(payload: unknown): string {
-    const text = JSON.stringify(payload ?? null)
-    const bytes = Buffer.byteLength(text)
-    if (bytes <= this.#maxPayloadBytes) return text
-    const problem = `must have at most ${this.#maxPayloadBytes} bytes as JSON, not ${bytes}`
-    throw new InvalidOptionsError('deadLetters.retry', [{ path: 'payload', problem }])
+    return payloadText(payload, this.#maxPayloadBytes, (problem) => {
+      throw new InvalidOptionsError('deadLetters.retry', [{ path: 'payload', problem }])
+    })
   }
 
   /**

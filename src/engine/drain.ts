@@ -1,5 +1,6 @@
 import { abortSignal, checkOptions, optional, text } from '../assert.ts'
 import type { Clock } from '../clock.ts'
+import { pauseFor } from './pause-for.ts'
 import type { Queue } from './queue.ts'
 
 export interface DrainOptions {
@@ -21,14 +22,6 @@ export async function waitUntilDrained(queue: Queue, clock: Clock, options: Drai
     signal?.throwIfAborted()
     const { waiting, delayed, running } = await (tenant === undefined ? queue.counts() : queue.tenant(tenant).view())
     if (waiting + delayed + running === 0) return
-    await new Promise<void>((resolve) => {
-      const goOn = () => {
-        cancelTimer()
-        signal?.removeEventListener('abort', goOn)
-        resolve()
-      }
-      const cancelTimer = clock.setTimer(goOn, LOOK_EVERY_MS)
-      signal?.addEventListener('abort', goOn)
-    })
+    await pauseFor(clock, LOOK_EVERY_MS, signal)
   }
 }

@@ -3,6 +3,7 @@ import { LeaseLostError } from '../errors.ts'
 import type { Requests } from '../store/requests.ts'
 import { admitJob } from '../store/scripts/admit-job.ts'
 import type { LeasedJob } from './job.ts'
+import { pauseFor } from './pause-for.ts'
 
 /** The permits a job was claimed with, good for one call within some milliseconds; further ones are asked for. */
 export class Grant {
@@ -35,24 +36,12 @@ export class Grant {
       const { id, fence, key: jobKey, standing } = this.#job
       const reply = await admitJob(this.#requests, { fence, jobKey, standing })
       if (reply.word === 'stale') throw new LeaseLostError({ jobId: id, fence })
-      if (reply.word === 'wait') await this.#pause(reply.waitMs, signal)
+      if (reply.word === 'wait') await pauseFor(this.#clock, reply.waitMs, signal)
       else {
         // A permit that takes too long to arrive is lost; the next one is asked for.
         this.#isUnused = true
         this.#freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
       }
     }
-  }
-
-  #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve) => {
-      const end = () => {
-        cancelTimer()
-        signal?.removeEventListener('abort', end)
-        resolve()
-      }
-      const cancelTimer = this.#clock.setTimer(end, ms)
-      signal?.addEventListener('abort', end)
-    })
   }
 }

@@ -12,6 +12,7 @@ import {
 } from '../store/names.ts'
 import { encodeRecord } from '../store/record.ts'
 import type { LineKind } from '../store/scripts/submit-jobs.ts'
+import { payloadText } from './payload.ts'
 
 /** One job to be submitted. */
 export interface JobInput {
@@ -98,6 +99,8 @@ export class Packer {
     throw new InvalidJobError({ index: this.#index, jobId: typeof id === 'string' ? id : undefined, problem, cause })
   }
 
+  readonly #failPayload = (problem: string, cause?: unknown): never => this.#fail(`its payload ${problem}`, cause)
+
   constructor(defaults: JobInput, maxPayloadBytes: number, fixed?: FixedPlace) {
     this.#defaults = fixed ? { ...defaults, tenant: fixed.tenant, level: fixed.level } : defaults
     this.#maxPayloadBytes = maxPayloadBytes
@@ -140,7 +143,7 @@ export class Packer {
           delayOf(instant, nowMs),
           fail,
         ),
-        this.#payload(input.payload, fail),
+        payloadText(input.payload, this.#maxPayloadBytes, this.#failPayload),
         costOf(input.cost ?? defaults.cost, fail),
       ),
     }
@@ -173,26 +176,6 @@ export class Packer {
     if (problem) fail(`its type ${problem}`)
     if (this.#types.size < 1000) this.#types.add(type as string)
     return type as string
-  }
-
-  #payload(payload: unknown, fail: (problem: string, cause?: unknown) => never): string {
-    let json: string | undefined
-    try {
-      json = JSON.stringify(payload ?? null)
-    } catch (error) {
-      fail(`its payload cannot be written as JSON (${(error as Error).message})`, error)
-    }
-    if (json === undefined) return fail('its payload cannot be written as JSON')
-    // A character is at most three bytes; counting them is only worth it near the bound.
-    if (json.length * 3 > this.#maxPayloadBytes) {
-      const bytes = Buffer.byteLength(json)
-      if (bytes > this.#maxPayloadBytes) {
-        fail(
-          `its payload has ${bytes} bytes, more than maxPayloadBytes (${this.#maxPayloadBytes}); store it elsewhere and submit a reference`,
-        )
-      }
-    }
-    return json
   }
 }
 

@@ -112,7 +112,12 @@ describe('dead letters by filter', () => {
     const [letter] = (await queue.deadLetters.list()).letters
     const key = letter?.key ?? ''
 
-    await expect(queue.deadLetters.retry(key, { payload: 'x'.repeat(200) })).rejects.toThrow('at most 100 bytes')
+    const circular: { self?: unknown } = {}
+    circular.self = circular
+    await expect(queue.deadLetters.retry(key, { payload: 'x'.repeat(200) })).rejects.toThrow(
+      'more than maxPayloadBytes (100)',
+    )
+    await expect(queue.deadLetters.retry(key, { payload: circular })).rejects.toThrow('cannot be written as JSON')
     expect(await queue.deadLetters.retry(key, { payload: { mended: ['\n'] } })).toBe(true)
 
     expect(await drain(queue, (job) => JSON.stringify(job.payload))).toEqual(['{"mended":["\\n"]}'])

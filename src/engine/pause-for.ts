@@ -1,0 +1,14 @@
+import type { Clock } from '../clock.ts'
+
+/** Resolves after a time, or as soon as the signal is aborted. */
+export function pauseFor(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      cancelTimer()
+      signal?.removeEventListener('abort', end)
+      resolve()
+    }
+    const cancelTimer = clock.setTimer(end, ms)
+    signal?.addEventListener('abort', end)
+  })
+}
