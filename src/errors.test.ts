@@ -14,6 +14,7 @@ const examples: errors.SluiceError[] = [
   new errors.ClosedError('The queue "a"'),
   new errors.ActionClosedError({ action: 'q:a:x' }),
   new errors.UnknownActionError({ id: 'q:a:x' }),
+  new errors.UnknownQueueError({ queue: 'mail' }),
   new errors.UnknownScheduleError({ schedule: 'nightly' }),
   new errors.AggregateTimeoutError({ type: 'send', timeoutMs: 600_000 }),
   new errors.TooFewReplicasError({ wanted: 1, answered: 0, timeoutMs: 1_000 }),

@@ -19,6 +19,7 @@ export const errorCodes = {
   SLUICE_CLOSED: 'Something was used after it was closed.',
   SLUICE_ACTION_CLOSED: 'Jobs were submitted to an action that is sealed or has ended.',
   SLUICE_UNKNOWN_ACTION: 'There is no such action, or not any more.',
+  SLUICE_UNKNOWN_QUEUE: 'A queue was only to be looked at, and the store does not have it.',
   SLUICE_UNKNOWN_SCHEDULE: 'There is no schedule of that name.',
   SLUICE_WAITED_TOO_LONG: 'What was waited for did not happen in time; it may still.',
   SLUICE_JOB_TIMEOUT: 'A job ran longer than its time-out.',
@@ -243,6 +244,18 @@ export class UnknownActionError extends SluiceError {
   constructor(data: { id: string }) {
     super(`There is no action ${JSON.stringify(data.id)}, or its record has expired (keepActionsMs after its end).`)
     this.id = data.id
+  }
+}
+
+export class UnknownQueueError extends SluiceError {
+  readonly code = 'SLUICE_UNKNOWN_QUEUE'
+  readonly queue: string
+
+  constructor(data: { queue: string }) {
+    super(
+      `The store has no queue ${JSON.stringify(data.queue)} under this prefix. If it shares limits, it is found by the config file that says which.`,
+    )
+    this.queue = data.queue
   }
 }
 

@@ -80,6 +80,13 @@ export interface Store {
 /** For parts of this package that keep something beside the queues, such as the server's audit log. */
 export let storeOf: (sluice: Sluice) => Store
 
+/**
+ * A queue that somebody else has declared, to look at and to act on as an operator does. Declaring it here as well would
+ * put what this process says in the place of what its workers say, its limits first.
+ * @param options - As its workers have them, if they are known: the limits it shares say where it is.
+ */
+export let observeQueue: (sluice: Sluice, name: string, options?: QueueOptions) => Queue
+
 /** The door to everything: one per process, closed at its end. Connects by itself, and again whenever it must. */
 export class Sluice {
   /** Limits made with `limit`, for code that has no queue. */
@@ -95,6 +102,7 @@ export class Sluice {
 
   static {
     storeOf = (sluice) => ({ redis: sluice.#redis, prefix: sluice.#prefix })
+    observeQueue = (sluice, name, options) => sluice.#makeQueue(name, options, { isObserver: true })
   }
 
   constructor(options: SluiceOptions) {
@@ -113,10 +121,15 @@ export class Sluice {
     const known = this.#queues.get(name)
     if (known && options === undefined) return known
     if (known) throw new TypeError(`Queue "${name}" has its options already: give them once, where it is made.`)
+    return this.#makeQueue(name, options, { isObserver: false })
+  }
+
+  #makeQueue(name: string, options: QueueOptions | undefined, { isObserver }: { isObserver: boolean }): Queue {
     checkOptions('queue', { name }, { name: queueNameRule })
     const queue = new Queue({
       name,
       options,
+      isObserver,
       prefix: this.#prefix,
       redis: this.#redis,
       waker: this.#waker,

@@ -37,6 +37,7 @@ const exitOfErrorCode: Readonly<Record<SluiceErrorCode, ExitName>> = {
   SLUICE_CLOSED: 'unexpected',
   SLUICE_ACTION_CLOSED: 'conflict',
   SLUICE_UNKNOWN_ACTION: 'notFound',
+  SLUICE_UNKNOWN_QUEUE: 'notFound',
   SLUICE_UNKNOWN_SCHEDULE: 'notFound',
   SLUICE_WAITED_TOO_LONG: 'waitedTooLong',
   SLUICE_JOB_TIMEOUT: 'waitedTooLong',

@@ -1,6 +1,6 @@
 import { checkOptions, integer, oneOf, optional, text } from '../assert.ts'
 import type { Clock } from '../clock.ts'
-import { ClosedError, InvalidOptionsError } from '../errors.ts'
+import { ClosedError, InvalidOptionsError, UnknownQueueError } from '../errors.ts'
 import { type QueueKeys, queueKeys } from '../store/keys.ts'
 import { defaultTenant, fromToken, type Level, levels, problemOfName, toToken } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
@@ -15,7 +15,8 @@ import { readSettings } from '../store/scripts/read-settings.ts'
 import { registerQueue } from '../store/scripts/register-queue.ts'
 import { type RunNowReply, runDelayedJob } from '../store/scripts/run-delayed-job.ts'
 import { unparkTenants } from '../store/scripts/unpark-tenants.ts'
-import { readTenantTokens } from '../store/tenant-tokens.ts'
+import { readBusyTokens, readTenantTokens } from '../store/tenant-tokens.ts'
+import { readWorkers, type WorkerView } from '../store/worker-list.ts'
 import type { Action } from './actions/action.ts'
 import type { ActionInput } from './actions/action-input.ts'
 import { type ActionPage, Actions } from './actions/actions.ts'
@@ -41,6 +42,7 @@ import type { Handler, JobContext } from './job-run.ts'
 import { type JobView, viewJob } from './job-view.ts'
 import { LimitControl } from './limit-control.ts'
 import type { Log } from './log.ts'
+import { type QueueOverview, readOverview } from './overview.ts'
 import { QueueFigures } from './queue-figures.ts'
 import {
   checkQueueOptions,
@@ -117,6 +119,7 @@ export class Queue {
   readonly #feed: EventFeed
   readonly #middleware: Middleware[] = []
   readonly #figures = new QueueFigures()
+  readonly #isObserver: boolean
   #registered: Promise<void> | undefined
   #isClosed = false
 
@@ -135,8 +138,11 @@ export class Queue {
     log: Log
     client: string
     tellWebhook: TellWebhook | undefined
+    /** Looks at what others have declared, and declares nothing: its options only say where the queue is. */
+    isObserver?: boolean
   }) {
     this.name = parts.name
+    this.#isObserver = parts.isObserver ?? false
     this.#settings = checkQueueOptions(parts.name, parts.options)
     const { group } = this.#settings.limits.shared[0] ?? { group: parts.name }
     this.#clock = parts.clock
@@ -390,6 +396,29 @@ export class Queue {
     return readCounts(this.#requests)
   }
 
+  /** Processes that hold jobs of it or wait for some, the busiest first. */
+  async workers(): Promise<WorkerView[]> {
+    await this.#ready()
+    return readWorkers(this.#redis, this.#keys)
+  }
+
+  /** The queue at one moment, in a bounded number of reads: counts, backlog, limits, workers, and tenants that matter now. */
+  async overview(options: { tenants?: number } = {}): Promise<QueueOverview> {
+    await this.#ready()
+    const busyTokens = (most: number) => readBusyTokens(this.#redis, this.#keys, most)
+    const { limits, congestion } = this
+    return readOverview(
+      {
+        ...{ limits, congestion, busyTokens },
+        view: () => this.view(),
+        counts: () => this.counts(),
+        workers: () => this.workers(),
+        tenant: (name) => this.tenant(name),
+      },
+      options,
+    )
+  }
+
   /** How it shares and whether it is paused, changes made while running included. */
   async view(): Promise<QueueView> {
     await this.#ready()
@@ -468,9 +497,16 @@ export class Queue {
 
   /** @param isAgain - The store does not know the queue. If it did once, it has forgotten its grants as well. */
   async #register(isAgain: boolean): Promise<void> {
+    if (this.#isObserver) return this.#assertKnown()
     const hasForgotten = isAgain && this.#registered !== undefined
     await registerQueue(this.#redis, this.#keys, declaredSettings(this.#settings), { isAgain: hasForgotten })
     await this.#aggregates.declare()
     if (hasForgotten) this.schedules.declareAgain()
+  }
+
+  async #assertKnown(): Promise<void> {
+    await this.#redis.ready()
+    const isKnown = await this.#redis.call('EXISTS', this.#keys.queue)
+    if (isKnown !== 1) throw new UnknownQueueError({ queue: this.name })
   }
 }

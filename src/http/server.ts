@@ -32,6 +32,7 @@ import { addHealthRoutes } from './routes/health.ts'
 import { addJobRoutes } from './routes/jobs.ts'
 import { addLetterSweepRoutes } from './routes/letter-sweeps.ts'
 import { addLimitRoutes } from './routes/limits.ts'
+import { addOverviewRoutes } from './routes/overview.ts'
 import { addQueueRoutes } from './routes/queues.ts'
 import { addScheduleRoutes } from './routes/schedules.ts'
 import { addTenantRoutes } from './routes/tenants.ts'
@@ -84,6 +85,7 @@ function addRoutes(app: App, context: Context): void {
   addHealthRoutes(app, context)
   addDocsRoutes(app)
   addQueueRoutes(app, context)
+  addOverviewRoutes(app, context)
   addJobRoutes(app, context)
   addActionUploadRoutes(app, context)
   addActionRoutes(app, context)

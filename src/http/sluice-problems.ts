@@ -7,6 +7,7 @@ export const kindsOfCodes: Readonly<Record<string, ProblemKind>> = {
   SLUICE_INVALID_JOB: 'invalid-request',
   SLUICE_QUEUE_FULL: 'queue-full',
   SLUICE_UNKNOWN_ACTION: 'not-found',
+  SLUICE_UNKNOWN_QUEUE: 'not-found',
   SLUICE_UNKNOWN_SCHEDULE: 'not-found',
   SLUICE_ACTION_CLOSED: 'conflict',
   SLUICE_LEASE_LOST: 'conflict',

@@ -109,6 +109,11 @@ export const keyPatterns: readonly string[] = [
   ...insideScripts,
 ]
 
+/** The jobs of one claim that have not ended. */
+export function claimKey(keys: QueueKeys, fence: string): string {
+  return `${keys.queue.slice(0, -fixed.queue.length)}claim:${fence}`
+}
+
 /** Keys of one action that are read without a script. @param tenant - and name: tokens. */
 export function actionKeys(
   keys: QueueKeys,

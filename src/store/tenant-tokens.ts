@@ -105,3 +105,13 @@ export async function countTenants(redis: Redis, keys: QueueKeys): Promise<Tenan
   const [high = 0, normal = 0, low = 0, parked = 0, unparking = 0, paused = 0] = counts
   return { ready: { high, normal, low }, parked: parked + unparking, paused }
 }
+
+/** Tenants that have jobs running or are paused, the first `most` that are met of each; waiting ones have an index of their own. */
+export async function readBusyTokens(redis: Redis, keys: QueueKeys, most: number): Promise<string[]> {
+  const [[, running], paused] = (await Promise.all([
+    redis.call('HSCAN', keys.running, '0', 'COUNT', most),
+    redis.call('ZRANGE', keys.paused, 0, most - 1),
+  ])) as [[string, string[]], string[]]
+  const busy = running.filter((_, at) => at % 2 === 0).slice(0, most)
+  return [...new Set([...busy, ...paused])]
+}

@@ -29,6 +29,7 @@ const matrix: Readonly<Record<string, Entry>> = {
   listQueues: { roles: everyone, rival: 'own' },
   getQueue: { roles: everyone, rival: 'own' },
   changeQueue: { roles: staff },
+  getOverview: { roles: ['admin', 'operator', 'viewer'] },
   getCongestion: { roles: everyone, rival: 'own' },
   getCongestionHistory: { roles: ['admin', 'operator', 'viewer'] },
   getTenantCongestion: { roles: everyone, rival: 'hidden' },
