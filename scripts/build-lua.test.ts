@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ModuleKind, transpileModule } from 'typescript'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { putTogether, type Script } from '../src/store/script.ts'
 import { buildLua, LuaBuildError, writeWhenChanged } from './build-lua.ts'
 
 let root: string
@@ -27,10 +29,14 @@ function build(): string {
   return buildLua({ root, scripts: join(root, 'scripts'), modules: join(root, 'lua') })
 }
 
-/** The value of a field of the only script, as it stands in the generated text. */
-function field(text: string, name: string): unknown {
-  const line = text.split('\n').find((each) => each.startsWith(`  ${name}: `))
-  return JSON.parse(line?.slice(`  ${name}: `.length, -1) ?? 'null')
+/** The only script of the generated text, as whoever imports it has it. */
+function onlyScript(text: string): Script<never, never> {
+  const { outputText } = transpileModule(text, { compilerOptions: { module: ModuleKind.CommonJS } })
+  const exported: Record<string, Script<never, never>> = {}
+  new Function('exports', 'require', outputText)(exported, () => ({ putTogether }))
+  const [only, ...others] = Object.values(exported)
+  if (only === undefined || others.length > 0) throw new Error(`there are ${others.length + 1} scripts`)
+  return only
 }
 
 function problems(): string[] {
@@ -81,8 +87,8 @@ describe('a script', () => {
         '> = {',
       ].join('\n'),
     )
-    expect(field(text, 'keys')).toEqual(['ready'])
-    expect(field(text, 'args')).toEqual([
+    expect(onlyScript(text).keys).toEqual(['ready'])
+    expect(onlyScript(text).args).toEqual([
       { name: 'wantedJobs', kind: 'number' },
       { name: 'client', kind: 'string' },
       { name: 'done', kind: 'list' },
@@ -94,9 +100,9 @@ describe('a script', () => {
 
     const text = build()
 
-    const source = field(text, 'source') as string
+    const { source, sha } = onlyScript(text)
     expect(source).toBe('#!lua\n\nreturn 1')
-    expect(field(text, 'sha')).toBe(createHash('sha1').update(source).digest('hex'))
+    expect(sha).toBe(createHash('sha1').update(source).digest('hex'))
   })
 
   it('loses its comments and indentation, but not what looks like them inside strings', () => {
@@ -113,7 +119,7 @@ describe('a script', () => {
       '  return { a, b }',
     )
 
-    expect(field(build(), 'source')).toBe(
+    expect(onlyScript(build()).source).toBe(
       '#!lua\n\nlocal a = "-- no comment"\n\n\nlocal b = [[\n  -- kept\n]]\nreturn { a, b }',
     )
   })
@@ -125,14 +131,16 @@ describe('a module', () => {
     luaModule('limits', 'local b = require "bucket"', 'return { b = b }')
     script('ask', '#!lua', '-- Asks.', 'local limits = require "limits"', 'local bucket = require "bucket"', 'return 1')
 
-    const lines = (field(build(), 'source') as string).split('\n')
+    const lines = onlyScript(build()).source.split('\n')
 
     expect(lines).toEqual([
       '#!lua',
-      'local made, make = {} make = { bucket = function() local bucket = {}',
+      'local made, make = {} make = {',
+      'bucket = function() local bucket = {}',
       'made.bucket = bucket return made.bucket end,',
       'limits = function() local b = made.bucket or make.bucket()',
-      'made.limits = { b = b } return made.limits end, }',
+      'made.limits = { b = b } return made.limits end,',
+      '}',
       '',
       'local limits = made.limits or make.limits()',
       'local bucket = made.bucket or make.bucket()',
@@ -153,7 +161,7 @@ describe('a module', () => {
       'return 1',
     )
 
-    const lines = (field(build(), 'source') as string).split('\n')
+    const lines = onlyScript(build()).source.split('\n')
 
     expect(lines.slice(-4)).toEqual([
       'if wanted > 0 then',
@@ -163,13 +171,22 @@ describe('a module', () => {
     ])
   })
 
+  it('stands in the generated text once, however many scripts require it', () => {
+    luaModule('bucket', 'local bucket = { "once" }', 'return bucket')
+    for (const name of ['ask', 'answer']) {
+      script(name, '#!lua', '-- Asks.', 'local bucket = require "bucket"', 'return bucket')
+    }
+
+    expect(build().split('once')).toHaveLength(2)
+  })
+
   it('is found again from a line of the built text', () => {
     luaModule('bucket', '-- A bucket.', 'local bucket = {}', 'return bucket')
     script('ask', '#!lua', '-- Asks.', 'local bucket = require "bucket"', 'return bucket')
 
-    expect(field(build(), 'origins')).toEqual([
-      { line: 2, file: 'lua/bucket.lua', fileLine: 1 },
-      { line: 5, file: 'scripts/ask.lua', fileLine: 2 },
+    expect(onlyScript(build()).origins).toEqual([
+      { line: 3, file: 'lua/bucket.lua', fileLine: 1 },
+      { line: 7, file: 'scripts/ask.lua', fileLine: 2 },
     ])
   })
 })

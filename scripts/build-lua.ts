@@ -14,11 +14,15 @@
  * is first required: what only rare cases need is required where they are, and costs the others one function (a script
  * runs from its top each time, and every function it makes costs a third of a microsecond). Lines of a file stay
  * together and keep their count, so that `origins` can lead from a line in a Lua error back to file and line.
+ *
+ * The text of a module stands in the generated file once, however many scripts are put together from it: as whole texts
+ * they would be ten times as long, to be read by every process that starts.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { type LuaText, putTogether } from '../src/store/script.ts'
 
 export interface LuaFolders {
   /** Paths in problems are relative to this folder. */
@@ -70,9 +74,9 @@ interface LuaModule {
 
 interface BuiltScript extends Head {
   name: string
-  file: string
-  source: string
-  origins: { line: number; file: string; fileLine: number }[]
+  shebang: string
+  modules: LuaModule[]
+  own: LuaText
 }
 
 const REQUIRE = /^local\s+([A-Za-z_]\w*)\s*=\s*require\s*\(?\s*(["'])([^"']+)\2\s*\)?$/
@@ -131,13 +135,13 @@ function luaFiles(folder: string): string[] {
 }
 
 /** The module as a field of the table `make`: a function that makes it and leaves it in `made`. */
-function factoryOf({ identifier, lines }: LuaModule, opening: string): string[] {
+function factoryOf({ file, identifier, lines }: LuaModule): LuaText {
   const body = [...lines]
-  body[0] = `${opening}${identifier} = function() ${body[0]}`.trimEnd()
+  body[0] = `${identifier} = function() ${body[0]}`.trimEnd()
   const last = body.findLastIndex((line) => line !== '')
   const made = (body[last] as string).slice('return'.length).trim()
   body[last] = `made.${identifier} = ${made} return made.${identifier} end,`
-  return body
+  return { file, lines: body.length, text: body.join('\n') }
 }
 
 class LuaBuilder {
@@ -232,18 +236,8 @@ class LuaBuilder {
     }
 
     const name = basename(fileName, '.lua')
-    const output = [shebang]
-    const origins: BuiltScript['origins'] = []
-    for (const module of this.#ordered(requires, name)) {
-      origins.push({ line: output.length + 1, file: module.file, fileLine: 1 })
-      // One table of them all, so that a function for each is all that a call makes of a module it does not need.
-      const opening = output.length === 1 ? 'local made, make = {} make = { ' : ''
-      output.push(...factoryOf(module, opening))
-    }
-    if (output.length > 1) output[output.length - 1] += ' }'
-    origins.push({ line: output.length + 1, file, fileLine: 2 })
-    output.push(...lines.slice(1))
-    return { ...head, name, file, source: output.join('\n'), origins }
+    const own = { file, lines: lines.length - 1, text: lines.slice(1).join('\n') }
+    return { ...head, name, shebang, modules: this.#ordered(requires, name), own }
   }
 
   #readHead(file: string, original: string[], lines: string[], requires: string[]): { head: Head; bodyFrom: number } {
@@ -312,20 +306,27 @@ function objectType(fields: readonly (Parameter & { type: string })[]): string {
 }
 
 function scriptConst(script: BuiltScript): string {
+  const { name, shebang, modules, own } = script
   const keys = objectType(script.keys.map((key) => ({ ...key, type: 'string' })))
   const args = objectType(script.args.map((argument) => ({ ...argument, type: TYPES[argument.kind] })))
-  const sha = createHash('sha1').update(script.source).digest('hex')
+  const { source } = putTogether(shebang, modules.map(factoryOf), own)
   const value = {
-    name: script.name,
-    sha,
-    keys: script.keys.map(({ name }) => name),
-    args: script.args.map(({ name, kind }) => ({ name, kind })),
-    origins: script.origins,
-    source: script.source,
+    name,
+    sha: createHash('sha1').update(source).digest('hex'),
+    keys: script.keys.map((key) => key.name),
+    args: script.args.map((argument) => ({ name: argument.name, kind: argument.kind })),
   }
-  const fields = Object.entries(value).map(([name, field]) => `  ${name}: ${JSON.stringify(field)},\n`)
+  const fields = Object.entries(value).map(([field, content]) => `  ${field}: ${JSON.stringify(content)},\n`)
+  const used = modules.map(({ identifier }) => `modules.${identifier}`).join(', ')
+  const text = `  ...putTogether(${JSON.stringify(shebang)}, [${used}], ${JSON.stringify(own)}),\n`
   const type = `Script<\n${keys},\n${args}\n>`
-  return `${docComment(script.doc, '')}export const ${camelCase(script.name)}: ${type} = {\n${fields.join('')}}\n`
+  return `${docComment(script.doc, '')}export const ${camelCase(name)}: ${type} = {\n${fields.join('')}${text}}\n`
+}
+
+function modulesConst(scripts: readonly BuiltScript[]): string {
+  const used = new Set(scripts.flatMap(({ modules }) => modules))
+  const fields = [...used].map((module) => `  ${module.identifier}: ${JSON.stringify(factoryOf(module))},\n`)
+  return `const modules = {\n${fields.join('')}}\n`
 }
 
 /** The text of the generated module. Throws a LuaBuildError with every problem found. */
@@ -337,7 +338,8 @@ export function buildLua(folders: LuaFolders): string {
   if (builder.problems.length > 0) throw new LuaBuildError(builder.problems)
   const head = '// Made by scripts/build-lua.ts from src/store/scripts/*.lua. Do not edit: run `npm run build:lua`.\n'
   if (scripts.length === 0) return `${head}export {}\n`
-  return `${head}import type { Script } from './script.ts'\n\n${scripts.map(scriptConst).join('\n')}`
+  const imported = "import { putTogether, type Script } from './script.ts'\n"
+  return `${head}${imported}\n${modulesConst(scripts)}\n${scripts.map(scriptConst).join('\n')}`
 }
 
 /** Writes only when something changed, so that watchers and incremental builds stay quiet. */

@@ -10,6 +10,14 @@ interface ScriptOrigin {
   readonly fileLine: number
 }
 
+/** What has become of one file of Lua. */
+export interface LuaText {
+  readonly file: string
+  /** How many lines its text has. */
+  readonly lines: number
+  readonly text: string
+}
+
 /**
  * A Lua script with names instead of positions. `npm run build:lua` writes these from src/store/scripts/*.lua;
  * nobody else makes one.
@@ -27,6 +35,38 @@ export interface Script<
   /** In the order of ARGV. A list is always the last and takes all that follows. */
   readonly args: readonly { readonly name: keyof Args & string; readonly kind: 'string' | 'number' | 'list' }[]
   readonly origins: readonly ScriptOrigin[]
+}
+
+/**
+ * The text of a script from the modules it requires, which only make themselves when they are asked to, and its own. One
+ * table of them all: a function for each is all that a call makes of a module it does not need.
+ */
+export function putTogether(
+  shebang: string,
+  modules: readonly LuaText[],
+  own: LuaText,
+): Pick<Script<never, never>, 'source' | 'origins'> {
+  const origins: ScriptOrigin[] = []
+  // Strings that are added up are only copied when somebody reads the sum: most processes need few of the scripts.
+  let source = `${shebang}\n`
+  let line = 2
+  if (modules.length > 0) {
+    source += 'local made, make = {} make = {\n'
+    line += 1
+  }
+  for (const { file, lines, text } of modules) {
+    origins.push({ line, file, fileLine: 1 })
+    source += text
+    source += '\n'
+    line += lines
+  }
+  if (modules.length > 0) {
+    source += '}\n'
+    line += 1
+  }
+  origins.push({ line, file: own.file, fileLine: 2 })
+  source += own.text
+  return { source, origins }
 }
 
 // From here on JavaScript writes numbers with an exponent.
