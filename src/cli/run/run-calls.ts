@@ -39,6 +39,12 @@ const KEEP_MS = 30 * day
 
 /** Between so many lines of the file whatever else is due gets its turn: a permit that waits for the reader is lost. */
 const READ_AT_ONCE = 10
+/**
+ * While all code is slow, which it is for so many lines, the file is read gently: with this much time between, or less where
+ * calls would wait for it.
+ */
+const READ_GENTLY = 5_000
+const GENTLE_MS = 5
 
 /**
  * Submitted before the first is claimed, and the rest when that one has ended, or has taken this long: at the start all code
@@ -88,7 +94,7 @@ export async function performCalls<Result>(
     })
     if (!isComplete) {
       await Promise.race([firstEnd, sleep(FIRST_CALL_MS)])
-      await submitRest(action, file, shell)
+      await submitRest(action, file, shell, readPauseMs(settings.rate))
     }
     const end = await follow(queue, action, file, shell)
     return await use({ ...end, doneBefore: doneOf(before) })
@@ -96,6 +102,12 @@ export async function performCalls<Result>(
     await sluice.close()
     handler.close()
   }
+}
+
+/** Between `READ_AT_ONCE` lines; four times as many are read as can be called. */
+function readPauseMs(rate: string): number {
+  const { count, window } = bucketRule(rate)
+  return Math.min(GENTLE_MS, (READ_AT_ONCE * window) / 1_000 / (count * 4))
 }
 
 /** A queue for each file: the rate of one run is no matter of another's. */
@@ -116,14 +128,18 @@ function openQueue(sluice: Sluice, file: CallsFile, { rate, timeoutMs, maxRetrie
 /**
  * A run shares its machine with whatever else its user does. Permits that a process did not fetch while it stood still are
  * lost beyond a burst, so this has a larger one than usual: 20 ms of a limit per second, for 1 % of the rate. The way to this
- * machine itself varies less than one through a network, so that less of the rate is kept back for it: 10 ms of jitter, and a
+ * machine itself varies less than one through a network, so that less of the rate is kept back for it: 20 ms of jitter, and a
  * burst of 16 ms, with which 5,000 calls at 500/s take less than 11.2 s. Grants that come too late all the same are returned,
  * and raise the jitter.
  */
 function bucketOf(rate: string, { isLocal }: CallsFile): BucketDefinition {
-  const { count: limit, window } = parseLimit('rate', rate) as LimitRule & { kind: 'bucket' }
-  const chosen = isLocal ? { burst: Math.ceil(limit * 0.016), jitterMs: 10 } : { burst: Math.ceil(limit * 0.02) }
+  const { count: limit, window } = bucketRule(rate)
+  const chosen = isLocal ? { burst: Math.ceil(limit * 0.016), jitterMs: 20 } : { burst: Math.ceil(limit * 0.02) }
   return { kind: 'bucket', limit, windowMs: window / 1_000, ...chosen }
+}
+
+function bucketRule(rate: string): LimitRule & { kind: 'bucket' } {
+  return parseLimit('rate', rate) as LimitRule & { kind: 'bucket' }
 }
 
 /** The last action of the file: `1`, or `2` when it was asked for once more, and so on. */
@@ -161,6 +177,7 @@ async function submitRest(
   action: Action,
   file: CallsFile,
   { output, signal }: { output: Output; signal: AbortSignal },
+  pauseMs: number,
 ): Promise<void> {
   const bars = new ProgressBars(output)
   let read = 0
@@ -170,7 +187,7 @@ async function submitRest(
       read += 1
       bars.update([{ label: 'reading', done: read, total: file.count }])
       yield call
-      if (read % READ_AT_ONCE === 0) await turn()
+      if (read % READ_AT_ONCE === 0) await (read > READ_GENTLY || pauseMs < 1 ? turn() : sleep(pauseMs))
     }
   }
   await action.submit(jobs(), { from: 'accepted' })
