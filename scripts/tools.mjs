@@ -32,6 +32,12 @@ export const tools = [
     debianPackage: 'curl',
     otherwise: 'apt-get install curl, dnf install curl or brew install curl',
   },
+  {
+    name: 'jq',
+    binaries: ['jq'],
+    debianPackage: 'jq',
+    otherwise: 'apt-get install jq, dnf install jq or brew install jq',
+  },
 ]
 
 /** @param {string} binary */

@@ -9,7 +9,7 @@ import { type QueueServerOptions, queuePath, useApi, withQueue } from '../server
 export function deadCommand(): Command {
   const group = newCommand('dead', {
     summary: 'look at dead letters, retry and discard them',
-    examples: ['sluice dead ls --queue promotions', 'sluice dead retry normal:default:17:acme'],
+    examples: ['sluice dead ls --queue promotions', 'sluice dead retry normal:default:1767225600000017:acme'],
   })
   for (const command of [list(), show(), retry(), discard()]) group.addCommand(command)
   return group
@@ -58,7 +58,7 @@ function rowOf({ key, tenant, type, reason, attempts, error }: DeadLetter) {
 function show(): Command {
   const command = newCommand('show <key>', {
     summary: 'one dead letter with its payload and the stack of its error',
-    examples: ['sluice dead show normal:default:17:acme --queue promotions'],
+    examples: ['sluice dead show normal:default:1767225600000017:acme --queue promotions'],
   })
   return onCall<QueueServerOptions>(withQueue(command), async ({ output, options, args }) => {
     const path = queuePath(options.queue, 'jobs', args[0] as string)
@@ -133,7 +133,7 @@ function retry(): Command {
   const command = newCommand('retry [key]', {
     summary: 'the job runs again, as if fresh; or all that fit',
     examples: [
-      'sluice dead retry normal:default:17:acme --queue promotions',
+      'sluice dead retry normal:default:1767225600000017:acme --queue promotions',
       'sluice dead retry --tenant acme --error timeout --rate 50/s',
     ],
   }).option('--payload <json>', 'run the one with this payload instead of its own')
@@ -160,7 +160,7 @@ function discard(): Command {
   const command = newCommand('discard [key]', {
     summary: 'the job is gone for good; or all that fit',
     examples: [
-      'sluice dead discard normal:default:17:acme --queue promotions',
+      'sluice dead discard normal:default:1767225600000017:acme --queue promotions',
       'sluice dead discard --reason unknown-type --until 2026-01-01',
     ],
   })

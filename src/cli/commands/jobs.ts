@@ -9,7 +9,7 @@ import { type QueueServerOptions, queuePath, useApi, withQueue } from '../server
 export function jobsCommand(): Command {
   const group = newCommand('jobs', {
     summary: 'look at one job, ask why it waits, run it now, cancel it',
-    examples: ['sluice jobs explain order-17 --tenant acme', 'sluice jobs get normal:default:17:acme'],
+    examples: ['sluice jobs explain order-17 --tenant acme', 'sluice jobs get normal:default:1767225600000017:acme'],
   })
   for (const command of [get(), explain(), runNow(), runDelayed(), cancel()]) group.addCommand(command)
   return group
