@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { callback, checkOptions, group, optional, text } from './assert.ts'
+import { callback, checkOptions, group, optional, type Report, show, text } from './assert.ts'
 import { WebhookTeller } from './bulk/webhooks.ts'
-import { systemClock } from './clock.ts'
+import { type Clock, isTestClock, systemClock, type TestClock } from './clock.ts'
 import type { Action } from './engine/actions/action.ts'
 import { LimitGroup } from './engine/limit-group.ts'
 import { type Log, logToStderr } from './engine/log.ts'
@@ -12,6 +12,7 @@ import { SharedLimits } from './engine/shared-limits.ts'
 import { Waker } from './engine/waker.ts'
 import { ClosedError } from './errors.ts'
 import type { LimitDefinition } from './limits/definition.ts'
+import { ClockedRedis } from './store/clocked-redis.ts'
 import { fromToken } from './store/names.ts'
 import { openRedis, type Redis, type RedisOptions, redisRules } from './store/redis.ts'
 
@@ -26,6 +27,12 @@ export interface SluiceOptions extends RedisOptions {
    * @default one line on standard error
    */
   log?: Log
+  /**
+   * For tests: time that moves only when the test says so, for this process and for what it asks of Redis. Made by
+   * `manualClock()` of sluice/testing. All that use the same Redis need the same clock.
+   * @default the time of the machine, and of Redis
+   */
+  clock?: TestClock
   webhooks?: {
     /**
      * Addresses and ranges (`10.0.0.0/8`) at which webhooks of actions may be although they are not public.
@@ -43,6 +50,10 @@ const sluiceRules = {
     default: 'sluice',
   }),
   log: optional(callback<Log>()),
+  clock: optional((value: unknown, path: string, report: Report) => {
+    if (!isTestClock(value)) report(path, `must be a clock of sluice/testing, manualClock(), not ${show(value)}`)
+    return value as TestClock
+  }),
   // Checked by whoever makes calls with it.
   webhooks: group({ allowPrivate: (value: unknown) => value as readonly string[] | undefined }),
 }
@@ -91,6 +102,7 @@ export let observeQueue: (sluice: Sluice, name: string, options?: QueueOptions) 
 export class Sluice {
   /** Limits made with `limit`, for code that has no queue. */
   readonly limits: SharedLimits
+  readonly #clock: Clock
   readonly #redis: Redis
   readonly #waker: Waker
   readonly #prefix: string
@@ -98,6 +110,7 @@ export class Sluice {
   readonly #webhooks: WebhookTeller
   readonly #queues = new Map<string, Queue>()
   readonly #groups = new Map<string, LimitGroup>()
+  #leaveClock = () => {}
   #isClosed = false
 
   static {
@@ -106,13 +119,21 @@ export class Sluice {
   }
 
   constructor(options: SluiceOptions) {
-    const { prefix, log, webhooks, ...redis } = checkOptions('Sluice', options, sluiceRules)
+    const { prefix, log, clock, webhooks, ...redis } = checkOptions('Sluice', options, sluiceRules)
     this.#prefix = prefix
     this.#log = log ?? logToStderr
     this.limits = new SharedLimits(this.#log)
     this.#webhooks = new WebhookTeller(webhooks.allowPrivate ? { allowPrivate: webhooks.allowPrivate } : {})
-    this.#redis = openRedis(redis as RedisOptions)
+    const opened = openRedis(redis as RedisOptions)
+    this.#clock = clock ?? systemClock
+    this.#redis = clock ? this.#liveBy(clock, opened) : opened
     this.#waker = new Waker(this.#redis)
+  }
+
+  #liveBy(clock: TestClock, opened: Redis): Redis {
+    const redis = new ClockedRedis(opened, clock)
+    this.#leaveClock = clock.join(redis)
+    return redis
   }
 
   /** The queue of this name. Options are given the first time; the same queue is answered after that. */
@@ -133,7 +154,7 @@ export class Sluice {
       prefix: this.#prefix,
       redis: this.#redis,
       waker: this.#waker,
-      clock: systemClock,
+      clock: this.#clock,
       log: this.#log,
       tellWebhook: this.#webhooks.tell,
       client: newClient(),
@@ -168,7 +189,13 @@ export class Sluice {
   #group(name: string): LimitGroup {
     const known = this.#groups.get(name)
     if (known) return known
-    const group = new LimitGroup({ name, prefix: this.#prefix, client: newClient(), redis: this.#redis })
+    const group = new LimitGroup({
+      name,
+      prefix: this.#prefix,
+      client: newClient(),
+      redis: this.#redis,
+      clock: this.#clock,
+    })
     this.#groups.set(name, group)
     return group
   }
@@ -199,6 +226,7 @@ export class Sluice {
     this.#isClosed = true
     await Promise.all([...this.#queues.values()].map((queue) => queue.close()))
     this.#webhooks.close()
+    this.#leaveClock()
     await this.#waker.close()
     await this.#redis.close()
   }

@@ -15,7 +15,7 @@ export interface ServedQueue extends QueueOptions {
 }
 
 /** What `sluice.config.ts` exports. Everything has a default: without a file there is an embedded store. */
-export interface SluiceConfig extends Partial<SluiceOptions> {
+export interface SluiceConfig extends Partial<Omit<SluiceOptions, 'clock'>> {
   /** Where the server listens. Anything but loopback needs keys. @default '127.0.0.1' */
   host?: string
   /** @default 7717 */

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts'
 import { InvalidOptionsError, isSluiceError, StoreUnavailableError } from '../errors.ts'
 import type { Level } from '../store/names.ts'
 import type { Acquire, AcquireAnswer, AcquireReply } from '../store/scripts/acquire-permits.ts'
@@ -45,11 +46,13 @@ export class Acquirer {
   /** Answers given without Redis since the process started. */
   readonly unavailable = { denied: 0, allowed: 0 }
   readonly #acquire: Acquire
+  readonly #clock: Clock
   readonly #log: Log
   readonly #lines = new Map<string, Line>()
   #loggedAt = Number.NEGATIVE_INFINITY
 
-  constructor(parts: { acquire: Acquire; log: Log }) {
+  constructor(parts: { acquire: Acquire; clock: Clock; log: Log }) {
+    this.#clock = parts.clock
     this.#acquire = parts.acquire
     this.#log = parts.log
   }
@@ -58,7 +61,7 @@ export class Acquirer {
     const key = `${asked.level} ${asked.limits.join(' ')}`
     let line = this.#lines.get(key)
     if (!line) {
-      line = new Line(asked, this.#acquire, (waiting, error) => this.#settleWithout(waiting, error))
+      line = new Line(asked, this.#acquire, this.#clock, (waiting, error) => this.#settleWithout(waiting, error))
       this.#lines.set(key, line)
     }
     return line.ask(asked)
@@ -77,7 +80,7 @@ export class Acquirer {
   }
 
   #warn({ limits }: Waiting, error: unknown): void {
-    const now = performance.now()
+    const now = this.#clock.now()
     if (now - this.#loggedAt < LOG_EVERY_MS) return
     this.#loggedAt = now
     const message = `Redis does not answer: permits of ${limits.join(', ')} are given uncounted, as onUnavailable asks for.`
@@ -94,6 +97,7 @@ function isUnavailable(error: unknown): boolean {
 class Line {
   readonly #asked: Pick<Asked, 'limits' | 'level'>
   readonly #acquire: Acquire
+  readonly #clock: Clock
   readonly #settleWithout: (waiting: Waiting, error: unknown) => void
   #waiting: Waiting[] = []
   #inFlight = 0
@@ -103,10 +107,12 @@ class Line {
   constructor(
     asked: Pick<Asked, 'limits' | 'level'>,
     acquire: Acquire,
+    clock: Clock,
     settleWithout: (waiting: Waiting, error: unknown) => void,
   ) {
     this.#asked = { limits: asked.limits, level: asked.level }
     this.#acquire = acquire
+    this.#clock = clock
     this.#settleWithout = settleWithout
   }
 
@@ -151,12 +157,12 @@ class Line {
   async #askFor(callers: readonly Waiting[], isLast: boolean): Promise<readonly Waiting[]> {
     const stale = this.#stale
     this.#stale = undefined
-    const sentAt = performance.now()
+    const sentAt = this.#clock.now()
     const permits = callers.map((caller) => caller.permits)
     const asked = { ...this.#asked, permits, stale, giveUpAfterMs: PATIENCE_MS }
     const reply = await withPatience(this.#acquire(asked))
     if (reply.word !== 'answers') return this.#refuse(callers, reply)
-    const isStale = reply.freshMs !== undefined && performance.now() - sentAt > reply.freshMs
+    const isStale = reply.freshMs !== undefined && this.#clock.now() - sentAt > reply.freshMs
     const late: Waiting[] = []
     let latePermits = 0
     reply.answers.forEach((answer, at) => {

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts'
 import { LeaseLostError } from '../errors.ts'
 import type { Pushback } from '../limits/upstream-answer.ts'
 import type { Redis } from '../store/redis.ts'
@@ -50,10 +51,12 @@ export class ClaimHandle implements ClaimedJob {
   readonly #grant: Grant
   readonly #onDue: (due: DueWork) => void
   readonly #figures: QueueFigures
-  readonly #claimedAt = performance.now()
+  readonly #clock: Clock
+  readonly #claimedAt: number
   readonly #lessons = new Lessons()
 
   constructor(options: {
+    clock: Clock
     job: LeasedJob
     grant: Grant
     redis: Redis
@@ -64,6 +67,8 @@ export class ClaimHandle implements ClaimedJob {
     onDue: (due: DueWork) => void
     figures: QueueFigures
   }) {
+    this.#clock = options.clock
+    this.#claimedAt = options.clock.now()
     this.#job = options.job
     this.#redis = options.redis
     this.#requests = options.requests
@@ -72,7 +77,7 @@ export class ClaimHandle implements ClaimedJob {
     this.#grant = options.grant
     this.#onDue = options.onDue
     this.#figures = options.figures
-    this.#figures.started(this.#job)
+    this.#figures.started(this.#job, this.#clock.date())
   }
 
   get id() {
@@ -117,7 +122,7 @@ export class ClaimHandle implements ClaimedJob {
   }
 
   learn(answer: Answer): Pushback | undefined {
-    return this.#lessons.learn(answer)
+    return this.#lessons.learn(answer, this.#clock.date())
   }
 
   succeed(value?: unknown): Promise<void> {
@@ -146,9 +151,10 @@ export class ClaimHandle implements ClaimedJob {
 
   #finish(result: RunResult): Promise<void> {
     const finish = finishOf(this.#job, result, this.#settings)
-    const durationMs = performance.now() - this.#claimedAt
+    const durationMs = this.#clock.now() - this.#claimedAt
     this.#figures.ended(this.type, finish, durationMs)
-    return this.#tell(finish, toldOf(this.#job, result, finish, { durationMs, ...this.#settings }))
+    const measured = { durationMs, endedAt: this.#clock.date() }
+    return this.#tell(finish, toldOf(this.#job, result, finish, { ...measured, ...this.#settings }))
   }
 
   async #tell(finish: Finish, action?: FinishedInAction): Promise<void> {

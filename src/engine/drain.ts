@@ -1,5 +1,5 @@
 import { abortSignal, checkOptions, optional, text } from '../assert.ts'
-import type { Clock } from '../clock.ts'
+import { systemClock } from '../clock.ts'
 import { pauseFor } from './pause-for.ts'
 import type { Queue } from './queue.ts'
 
@@ -16,12 +16,12 @@ const rules = { tenant: optional(text({ maxLength: 256 })), signal: optional(abo
 const LOOK_EVERY_MS = 250
 
 /** Looks at the counts until there is nothing left to do. */
-export async function waitUntilDrained(queue: Queue, clock: Clock, options: DrainOptions): Promise<void> {
+export async function waitUntilDrained(queue: Queue, options: DrainOptions): Promise<void> {
   const { tenant, signal } = checkOptions('drain', options, rules)
   for (;;) {
     signal?.throwIfAborted()
     const { waiting, delayed, running } = await (tenant === undefined ? queue.counts() : queue.tenant(tenant).view())
     if (waiting + delayed + running === 0) return
-    await pauseFor(clock, LOOK_EVERY_MS, signal)
+    await pauseFor(systemClock, LOOK_EVERY_MS, signal)
   }
 }

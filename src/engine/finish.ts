@@ -70,7 +70,7 @@ export function toldOf(
   job: LeasedJob,
   result: RunResult,
   finish: Finish,
-  run: { readonly durationMs: number; readonly maxResultBytes: number },
+  run: { readonly durationMs: number; readonly endedAt: number; readonly maxResultBytes: number },
 ): FinishedInAction | undefined {
   if (job.actionLane === '' || (finish.outcome !== 'succeeded' && finish.outcome !== 'dead')) return undefined
   const { throttles } = job.record.history
@@ -83,10 +83,10 @@ function resultLine(
   job: LeasedJob,
   result: RunResult,
   finish: Finish,
-  { durationMs, maxResultBytes }: { durationMs: number; maxResultBytes: number },
+  { durationMs, endedAt, maxResultBytes }: { durationMs: number; endedAt: number; maxResultBytes: number },
 ): string {
   const { id, attempt: attempts } = job
-  const measured = { attempts, durationMs: Math.round(durationMs * 100) / 100, endedAt: Date.now() }
+  const measured = { attempts, durationMs: Math.round(durationMs * 100) / 100, endedAt }
   if (finish.outcome === 'dead') {
     return JSON.stringify({ id, state: 'failed', error: JSON.parse(finish.error) as unknown, ...measured })
   }

@@ -14,6 +14,10 @@ class ManualClock implements Clock {
     return this.time
   }
 
+  date(): number {
+    return this.time
+  }
+
   setTimer(fn: () => void, ms: number): () => void {
     this.waits.push(ms)
     const timer = setImmediate(() => {

@@ -1,4 +1,5 @@
 import { abortSignal, checkOptions, integer, oneOf, optional } from '../assert.ts'
+import type { Clock } from '../clock.ts'
 import type { Requests } from '../store/requests.ts'
 import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
@@ -34,6 +35,7 @@ const submitRules = {
 
 interface IntakeParts {
   readonly queue: string
+  readonly clock: Clock
   readonly requests: Requests
   readonly settings: QueueSettings
   readonly figures: QueueFigures
@@ -55,7 +57,7 @@ export class Intake {
 
   async one(input: JobInput, chosen: ReturnType<Intake['check']>): Promise<SubmittedJob> {
     await this.#parts.ready()
-    const packed = new Packer({}, this.#parts.settings.maxPayloadBytes).pack(input, undefined, Date.now())
+    const packed = new Packer({}, this.#parts.settings.maxPayloadBytes).pack(input, undefined, this.#parts.clock.date())
     const first = await this.submitter(chosen).one(packed)
     return { id: input.id ?? `${packed.level}:${packed.lane}:${first}:${packed.tenant}`, isNew: first !== '0' }
   }
@@ -66,8 +68,9 @@ export class Intake {
   }
 
   submitter(chosen: SubmitChoice & { basePriority?: number | undefined }): Submitter {
-    const { requests, queue, settings, isClosed } = this.#parts
+    const { clock, requests, queue, settings, isClosed } = this.#parts
     return new Submitter({
+      clock,
       requests,
       queue,
       whenFull: chosen.whenFull ?? settings.whenFull,

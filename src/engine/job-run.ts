@@ -121,7 +121,7 @@ export class JobRun implements JobContext {
 
   learn(answer: Answer): Pushback | undefined {
     this.#lessons ??= new Lessons()
-    return this.#lessons.learn(answer)
+    return this.#lessons.learn(answer, this.#setting.clock.date())
   }
 
   timeOut(): void {

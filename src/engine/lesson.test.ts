@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
 import { Lessons } from './lesson.ts'
 
+const NOW = 1_757_900_000_000
+
 it.each([
   ['of fetch', new Headers({ 'Retry-After': '5' })],
   ['of node:http', { 'retry-after': '5' }],
@@ -9,7 +11,7 @@ it.each([
 ])('learns from headers %s', (_, headers) => {
   const lessons = new Lessons()
 
-  expect(lessons.learn({ status: 429, headers })).toEqual({ retryAfterMs: 5_000 })
+  expect(lessons.learn({ status: 429, headers }, NOW)).toEqual({ retryAfterMs: 5_000 })
   expect(lessons.lessonFor('github')).toEqual({
     upstream: 'github',
     pushback: { retryAfterMs: 5_000 },
@@ -19,7 +21,7 @@ it.each([
 
 it('has nothing to tell of an answer without a word about limits', () => {
   const lessons = new Lessons()
-  lessons.learn({ status: 200, headers: { etag: '"5"' } })
+  lessons.learn({ status: 200, headers: { etag: '"5"' } }, NOW)
 
   expect(lessons.lessonFor(undefined)).toBeUndefined()
 })
@@ -27,8 +29,8 @@ it('has nothing to tell of an answer without a word about limits', () => {
 it('tells the last reading and the longest wait of several answers', () => {
   const lessons = new Lessons()
   const left = (remaining: string) => ({ 'x-ratelimit-remaining': remaining, 'x-ratelimit-reset': '60' })
-  lessons.learn({ status: 200, headers: left('9') })
-  lessons.learn({ status: 429, headers: { ...left('0'), 'retry-after': '7' } })
+  lessons.learn({ status: 200, headers: left('9') }, NOW)
+  lessons.learn({ status: 429, headers: { ...left('0'), 'retry-after': '7' } }, NOW)
   lessons.pushedBack(undefined)
 
   expect(lessons.lessonFor(undefined)).toEqual({

@@ -16,11 +16,14 @@ export class Lessons {
   #pushback: Pushback | undefined
   #reading: QuotaReading | undefined
 
-  /** Answers the pushback, if the answer is one. */
-  learn({ status, headers, text = '' }: Answer): Pushback | undefined {
+  /**
+   * Answers the pushback, if the answer is one.
+   * @param nowMs - When it came, in ms since 1970: some upstreams name an instant.
+   */
+  learn({ status, headers, text = '' }: Answer, nowMs: number): Pushback | undefined {
     const named = inLowerCase(headers)
-    this.#reading = quotaReadingOf(named) ?? this.#reading
-    const pushback = pushbackOf({ status, headers: named, text })
+    this.#reading = quotaReadingOf(named, nowMs) ?? this.#reading
+    const pushback = pushbackOf({ status, headers: named, text }, nowMs)
     if (pushback) this.pushedBack(pushback.retryAfterMs)
     return pushback
   }

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts'
 import { InvalidOptionsError, type OptionProblem } from '../errors.ts'
 import { attachLimits, type LimitsOf, type LimitsOption } from '../limits/attachment.ts'
 import { sharedAmong } from '../limits/shared.ts'
@@ -22,13 +23,16 @@ import { type AcquireOptions, checkAcquire } from './shared-limits.ts'
 export class LimitControl {
   readonly #requests: Requests
   readonly #group: string
+  readonly #clock: Clock
   readonly #acquirer: Acquirer
 
   /** Made by the queue. */
-  constructor(parts: { requests: Requests; group: string; log: Log; ready: () => Promise<void> }) {
+  constructor(parts: { requests: Requests; group: string; clock: Clock; log: Log; ready: () => Promise<void> }) {
     this.#requests = parts.requests
     this.#group = parts.group
+    this.#clock = parts.clock
     this.#acquirer = new Acquirer({
+      clock: parts.clock,
       log: parts.log,
       acquire: async (request) => {
         await parts.ready()
@@ -79,7 +83,7 @@ export class LimitControl {
   /** All limits of the queue and its levels, and those of a tenant. */
   async list(tenant?: string): Promise<LimitStatus[]> {
     const { activeTenants, rows } = await readLimits(this.#requests, tenant === undefined ? '' : toToken(tenant))
-    return rows.map((row) => statusOf(row, activeTenants))
+    return rows.map((row) => statusOf(row, activeTenants, this.#clock.date()))
   }
 
   async #put(scope: LimitScope, name: string, change: LimitChange): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts'
 import { type GroupKeys, groupKeys } from '../store/keys.ts'
 import type { Redis } from '../store/redis.ts'
 import { Requests } from '../store/requests.ts'
@@ -7,13 +8,15 @@ import type { LimitRule } from '../store/settings.ts'
 /** The shared limits of one hash tag, as this process uses them without a queue. */
 export class LimitGroup {
   readonly name: string
+  readonly clock: Clock
   readonly requests: Requests<GroupKeys>
   readonly #redis: Redis
   readonly #rules: Record<string, LimitRule> = {}
   #registered: Promise<void> | undefined
 
-  constructor(parts: { name: string; prefix: string; client: string; redis: Redis }) {
+  constructor(parts: { name: string; prefix: string; client: string; redis: Redis; clock: Clock }) {
     this.name = parts.name
+    this.clock = parts.clock
     this.#redis = parts.redis
     this.requests = new Requests({
       client: parts.client,

@@ -31,11 +31,10 @@ export interface LimitStatus {
   readonly sharePerTenant: number
 }
 
-export function statusOf(row: LimitRow, activeTenants: number): LimitStatus {
+export function statusOf(row: LimitRow, activeTenants: number, nowMs: number): LimitStatus {
   const { scope, name, kind, limit, used, available: remaining } = row
   const rate = ratePerSecond(row)
-  const now = Date.now()
-  const instant = (inUs: number) => (inUs > 0 ? now + inUs / 1000 : undefined)
+  const instant = (inUs: number) => (inUs > 0 ? nowMs + inUs / 1000 : undefined)
   return {
     name,
     scope,

@@ -57,10 +57,10 @@ export class QueueFigures {
   }
 
   /** Only a first run has waited in line from its submission on: what came back has run, or was pushed back, meanwhile. */
-  started(job: LeasedJob): void {
+  started(job: LeasedJob, nowMs: number): void {
     const { history, createdAt, options } = job.record
     if (history.reason !== '') return
-    const waitedMs = Date.now() - createdAt - (options.delayMs ?? 0)
+    const waitedMs = nowMs - createdAt - (options.delayMs ?? 0)
     // Clocks of two machines differ.
     this.waits[job.standing].observe(waitedMs > 0 ? waitedMs / 1000 : 0)
   }

@@ -105,7 +105,6 @@ export class Queue {
   /** What backlogs mean in time. */
   readonly congestion: CongestionControl
   readonly #settings: QueueSettings
-  readonly #clock: Clock
   readonly #redis: Redis
   readonly #keys: QueueKeys
   readonly #requests: Requests
@@ -145,7 +144,6 @@ export class Queue {
     this.#isObserver = parts.isObserver ?? false
     this.#settings = checkQueueOptions(parts.name, parts.options)
     const { group } = this.#settings.limits.shared[0] ?? { group: parts.name }
-    this.#clock = parts.clock
     this.#redis = parts.redis
     this.#keys = queueKeys(parts.prefix, parts.name, parts.client, group)
     this.#feed = new EventFeed(parts.redis, this.#keys)
@@ -156,6 +154,7 @@ export class Queue {
     this.#requests = new Requests({ ...shared, client: parts.client, keys: this.#keys })
     this.#intake = new Intake({
       queue: parts.name,
+      clock: parts.clock,
       requests: this.#requests,
       settings: this.#settings,
       figures: this.#figures,
@@ -170,13 +169,12 @@ export class Queue {
       onDue: this.#onDue,
       recordCongestion: () => this.congestion.record(),
     })
-    this.limits = new LimitControl({ requests: this.#requests, group, log: parts.log, ready: () => this.#ready() })
+    this.limits = new LimitControl({ ...parts, requests: this.#requests, group, ready: () => this.#ready() })
     const { maxPayloadBytes } = this.#settings
     this.deadLetters = new DeadLetters({ ...parts, keys: this.#keys, requests: this.#requests, maxPayloadBytes })
     this.schedules = new Schedules({
       requests: this.#requests,
       maxPayloadBytes: this.#settings.maxPayloadBytes,
-      clock: parts.clock,
       log: parts.log,
       ready: () => this.#ready(),
       submit: (job) => this.submit(job, { whenFull: 'error' }),
@@ -378,7 +376,7 @@ export class Queue {
    */
   async drain(options: DrainOptions = {}): Promise<void> {
     await this.#ready()
-    await waitUntilDrained(this, this.#clock, options)
+    await waitUntilDrained(this, options)
   }
 
   /**

@@ -12,6 +12,10 @@ class ManualClock implements Clock {
     return this.time
   }
 
+  date(): number {
+    return this.time
+  }
+
   setTimer(fn: () => void, ms: number): () => void {
     if (this.timer) throw new Error('a second timer')
     this.timer = { fn, at: this.time + ms }

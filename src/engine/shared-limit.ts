@@ -55,7 +55,7 @@ export class SharedLimit implements Shared {
     await this.ready()
     const [row] = await readSharedLimits(this.#group.requests, [this.name])
     if (!row) throw new Error(`The store has no limit "${this.name}"`)
-    const { scope, activeTenants, sharePerTenant, ...status } = statusOf(row, 0)
+    const { scope, activeTenants, sharePerTenant, ...status } = statusOf(row, 0, this.#group.clock.date())
     return status
   }
 
@@ -66,7 +66,7 @@ export class SharedLimit implements Shared {
    */
   async learn(answer: Answer, permit?: Permit): Promise<Pushback | undefined> {
     const lessons = new Lessons()
-    const pushback = lessons.learn(answer)
+    const pushback = lessons.learn(answer, this.#group.clock.date())
     const lesson = lessons.lessonFor(this.name)
     const { permits = 1, fence = '', grant } = permit ?? {}
     await this.ready()

@@ -99,6 +99,7 @@ export class SharedLimits {
     const known = this.#acquirers.get(group)
     if (known) return known
     const acquirer = new Acquirer({
+      clock: group.clock,
       log: this.#log,
       acquire: async (request) => {
         await group.ready(PATIENCE_MS)

@@ -125,7 +125,7 @@ export class Packer {
     if (typeof ordered !== 'boolean') fail('its ordered must be true or false')
     const id = input.id ?? ''
     if (input.id !== undefined) this.#checkId(input.id, fail)
-    const instant = instantOf(input.delayMs ?? defaults.delayMs, input.runAt ?? defaults.runAt, fail)
+    const instant = instantOf(input.delayMs ?? defaults.delayMs, input.runAt ?? defaults.runAt, nowMs, fail)
     return {
       tenant: this.#token(tenant, 'tenant', fail),
       level,
@@ -205,7 +205,7 @@ function createdText(nowMs: number): string {
   return created
 }
 
-function instantOf(delayMs: unknown, runAt: unknown, fail: (problem: string) => never): string {
+function instantOf(delayMs: unknown, runAt: unknown, nowMs: number, fail: (problem: string) => never): string {
   if (delayMs === undefined && runAt === undefined) return ''
   if (delayMs !== undefined && runAt !== undefined) fail('it has both delayMs and runAt; give one')
   if (delayMs !== undefined) {
@@ -215,7 +215,7 @@ function instantOf(delayMs: unknown, runAt: unknown, fail: (problem: string) => 
     return delayMs === 0 ? '' : `+${Math.round((delayMs as number) * 1000)}`
   }
   const ms = runAt instanceof Date ? runAt.getTime() : runAt
-  if (typeof ms !== 'number' || !(ms >= 0 && ms <= Date.now() + longestDelayMs)) {
+  if (typeof ms !== 'number' || !(ms >= 0 && ms <= nowMs + longestDelayMs)) {
     fail('its runAt must be a date, or ms since 1970, at most a year ahead')
   }
   return `@${Math.round((ms as number) * 1000)}`

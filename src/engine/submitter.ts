@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts'
 import { ActionClosedError, ClosedError, InvalidJobError, InvalidOptionsError, QueueFullError } from '../errors.ts'
 import { actionOfLane, fromToken } from '../store/names.ts'
 import { decodeRecord } from '../store/record.ts'
@@ -54,6 +55,7 @@ export interface SubmitSummary {
  * is under way at a time: a repeated one could otherwise come after its successor, and a lane keeps its order.
  */
 export class Submitter {
+  readonly #clock: Clock
   readonly #requests: Requests
   readonly #queue: string
   readonly #whenFull: 'wait' | 'error'
@@ -74,6 +76,7 @@ export class Submitter {
   #failure: { readonly error: unknown } | undefined
 
   constructor(options: {
+    clock: Clock
     requests: Requests
     queue: string
     whenFull: 'wait' | 'error'
@@ -83,6 +86,7 @@ export class Submitter {
     /** Aborted: nothing more is sent, and nobody waits for room. */
     signal?: AbortSignal | undefined
   }) {
+    this.#clock = options.clock
     this.#requests = options.requests
     this.#queue = options.queue
     this.#whenFull = options.whenFull
@@ -111,7 +115,8 @@ export class Submitter {
    */
   async all(jobs: Iterable<JobInput> | AsyncIterable<JobInput>, packer: Packer, skip = 0): Promise<SubmitSummary> {
     let index = 0
-    const take = (job: JobInput) => (index++ < skip ? undefined : this.add(packer.pack(job, index - 1, Date.now())))
+    const take = (job: JobInput) =>
+      index++ < skip ? undefined : this.add(packer.pack(job, index - 1, this.#clock.date()))
     try {
       if (Symbol.iterator in Object(jobs)) {
         for (const job of jobs as Iterable<JobInput>) {

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, isTestClock } from '../clock.ts'
 import { ClosedError, LeaseLostError } from '../errors.ts'
 import type { Level } from '../store/names.ts'
 import { encodeError } from '../store/record.ts'
@@ -35,6 +35,8 @@ export interface Processor {
 
 // Registered as idle for this long; each claim registers again, at the latest every heartbeat of the waker.
 const IDLE_FOR_MS = 30_000
+// By a clock that a test moves a process does not die, and its next heartbeat would come long after the move.
+const IDLE_FOR_EVER_MS = 100 * 365 * 86_400_000
 // What ends within this share of a usual run is told together, at most this much later: a hand idles a little, Redis is
 // asked far less often. (50 hands of 20–180 ms: half the Redis CPU a job for 7 % of the rate.)
 const GATHER_SHARE = 0.15
@@ -64,6 +66,8 @@ export class WorkerPool implements Sleeper {
   readonly #requests: Requests
   readonly #waker: Waker
   readonly #clock: Clock
+  /** A test moves the clock: time does not pass by itself. */
+  readonly #isTimeMoved: boolean
   readonly #log: Log
   readonly #leases: LeaseKeeper
   readonly #onDue: (due: DueWork) => void
@@ -110,6 +114,7 @@ export class WorkerPool implements Sleeper {
     this.#requests = options.requests
     this.#waker = options.waker
     this.#clock = options.clock
+    this.#isTimeMoved = isTestClock(options.clock)
     this.#log = options.log
     this.#runs = new Runs(options.clock)
     this.#leases = new LeaseKeeper({
@@ -249,7 +254,7 @@ export class WorkerPool implements Sleeper {
       wanted,
       levels: this.#levels,
       leaseMs: this.#settings.leaseMs,
-      idleForMs: IDLE_FOR_MS,
+      idleForMs: this.#isTimeMoved ? IDLE_FOR_EVER_MS : IDLE_FOR_MS,
       hasSuspect: this.#suspects > 0,
       finished,
       untold: this.#untold.take(finished),
@@ -371,7 +376,7 @@ export class WorkerPool implements Sleeper {
     const run = new JobRun(job, setting, { startedAt: now, timeoutMs })
     this.#runs.add(run)
     if (job.isSuspect) this.#suspects += 1
-    this.#figures.started(job)
+    this.#figures.started(job, this.#clock.date())
     run.start(processor.handler)
   }
 
@@ -386,7 +391,7 @@ export class WorkerPool implements Sleeper {
       })
     }
     const { unknownSince } = job.record.history
-    if (unknownSince > 0 && Date.now() - unknownSince >= this.#settings.unknownTypeMs) {
+    if (unknownSince > 0 && this.#clock.date() - unknownSince >= this.#settings.unknownTypeMs) {
       const error = encodeError(new Error(`no worker knew the type "${job.type}"`))
       return { outcome: 'dead', reason: 'unknown-type', error }
     }
@@ -406,7 +411,13 @@ export class WorkerPool implements Sleeper {
     this.#figures.ended(job.type, finish, durationMs)
     const lesson = run.lessons?.lessonFor(upstream)
     if (job.actionLane === '') this.#tell(job, finish, undefined, lesson)
-    else this.#tell(job, finish, toldOf(job, result, finish, { durationMs, maxResultBytes }), lesson)
+    else
+      this.#tell(
+        job,
+        finish,
+        toldOf(job, result, finish, { durationMs, endedAt: this.#clock.date(), maxResultBytes }),
+        lesson,
+      )
   }
 
   #tell(job: LeasedJob, finish: Finish, action?: FinishedInAction, lesson?: Lesson): void {
@@ -422,7 +433,8 @@ export class WorkerPool implements Sleeper {
       return
     }
     if (this.#flushHandle) return
-    const gatherMs = Math.min(LONGEST_GATHER_MS, this.#meanRunMs * GATHER_SHARE)
+    // A test that waits for the end of a job would have to move the clock first.
+    const gatherMs = this.#isTimeMoved ? 0 : Math.min(LONGEST_GATHER_MS, this.#meanRunMs * GATHER_SHARE)
     const flush = () => {
       this.#flushHandle = undefined
       if (!this.#isExchanging && this.#finished.length > 0) void this.#exchange()

@@ -11,8 +11,10 @@ export interface Redis {
    * for a Cluster as a whole: see `at`.
    */
   readonly serverId: string
+  /** What scripts are to take for the present, in µs since 1970; undefined: the server's time. For tests. */
+  readonly nowUs?: string | undefined
   /** Kept by whoever runs scripts over it. */
-  readonly scriptTimes?: ScriptTimes
+  readonly scriptTimes?: ScriptTimes | undefined
   /**
    * Sends one command. Rejects with StoreUnavailableError when it could not be sent, was not answered in time or the
    * connection was lost (its `outcome` says whether it may have run), with StoreOutOfMemoryError when Redis is full,

@@ -1,3 +1,4 @@
+export { type ManualClock, type ManualClockOptions, manualClock } from './manual-clock.ts'
 export { type StartRedisOptions, startRedis, type TestRedis } from './redis-server.ts'
 export {
   startUpstream,

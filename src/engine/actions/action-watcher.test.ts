@@ -8,6 +8,7 @@ it('stays registered for as long as somebody follows, also while the waker is ne
   const timers: (() => void)[] = []
   const clock: Clock = {
     now: () => 0,
+    date: () => 0,
     setTimer: (fn) => {
       timers.push(fn)
       return () => void timers.splice(timers.indexOf(fn), 1)

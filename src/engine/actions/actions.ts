@@ -81,8 +81,9 @@ export class Actions implements ActionHost {
   async submit(input: ActionInput, options: SubmitChoice = {}): Promise<Action> {
     const checked = checkActionInput(input, generatedName)
     options.signal?.throwIfAborted()
+    const nowMs = this.#parts.clock.date()
     // Before anything is stored: a first job that cannot be would leave an empty action behind.
-    const jobs = await withFirst(checked.jobs, (job) => this.#packerOf(checked, checked.rules).pack(job, 0, Date.now()))
+    const jobs = await withFirst(checked.jobs, (job) => this.#packerOf(checked, checked.rules).pack(job, 0, nowMs))
     await this.ready()
     const tokens = { tenant: toToken(checked.tenant), name: toToken(checked.name) }
     const webhook = checked.webhook ? JSON.stringify(checked.webhook) : ''

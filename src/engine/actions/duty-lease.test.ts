@@ -10,6 +10,10 @@ class ManualClock implements Clock {
     return 0
   }
 
+  date(): number {
+    return 0
+  }
+
   setTimer(fn: () => void): () => void {
     if (this.timer) throw new Error('a second timer')
     this.timer = fn

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { checkOptions, integer, optional, text } from '../../assert.ts'
-import type { Clock } from '../../clock.ts'
+import { systemClock } from '../../clock.ts'
 import { UnknownScheduleError } from '../../errors.ts'
 import { toToken } from '../../store/names.ts'
 import type { Requests } from '../../store/requests.ts'
@@ -54,7 +54,6 @@ const pageRules = {
 export class Schedules {
   readonly #requests: Requests
   readonly #maxPayloadBytes: number
-  readonly #clock: Clock
   readonly #log: Log
   readonly #ready: () => Promise<void>
   readonly #submit: (job: JobInput) => Promise<SubmittedJob>
@@ -70,14 +69,12 @@ export class Schedules {
   constructor(parts: {
     requests: Requests
     maxPayloadBytes: number
-    clock: Clock
     log: Log
     ready: () => Promise<void>
     submit: (job: JobInput) => Promise<SubmittedJob>
   }) {
     this.#requests = parts.requests
     this.#maxPayloadBytes = parts.maxPayloadBytes
-    this.#clock = parts.clock
     this.#log = parts.log
     this.#ready = parts.ready
     this.#submit = parts.submit
@@ -180,7 +177,7 @@ export class Schedules {
   #checkLater(): void {
     this.#cancelCheck?.()
     if (this.#isClosed) return
-    this.#cancelCheck = this.#clock.setTimer(() => void this.#check(), CHECK_EVERY_MS)
+    this.#cancelCheck = systemClock.setTimer(() => void this.#check(), CHECK_EVERY_MS)
   }
 
   async #check(): Promise<void> {

@@ -127,7 +127,7 @@ export class Ticker {
     const plan = await planTicks(this.#timetable(definition), definition.missed, { due, now: nowMs })
     const name = fromToken(schedule.name)
     const packed = (tick: number) =>
-      this.#packer.pack({ ...definition.job, id: jobIdOf(name, tick) }, undefined, Date.now())
+      this.#packer.pack({ ...definition.job, id: jobIdOf(name, tick) }, undefined, this.#clock.date())
     const { tenant, level, lane } = packed(due)
     const jobs = plan.ticks.map((tick) => ({ tickUs: toUs(tick), ...packed(tick) }))
     const nextUs = plan.next === undefined ? '' : toUs(plan.next)

@@ -10,14 +10,16 @@ local HOLDERS = 2000
 -- How long after its instant an alarm is still taken as held, in case its holder is a little late.
 local ALARM_SLACK_MS = 100
 
--- An idle client to wake, read before the first write; nil when nobody is idle.
-function waking.find(q)
-  local found = redis.call("ZREVRANGE", q.keys.idle, 0, 0, "WITHSCORES")
-  if not found[1] or tonumber(found[2]) <= q.now then
+-- An idle client to wake, read before the first write; nil when nobody is idle. Whoever asks because its own hands are full
+-- is no help, though it may still be on the list: its alarm rang, and nobody has woken it.
+function waking.find(q, asking)
+  local found = redis.call("ZREVRANGE", q.keys.idle, 0, asking and 1 or 0, "WITHSCORES")
+  local at = found[1] == asking and 3 or 1
+  if not found[at] or tonumber(found[at + 1]) <= q.now then
     return nil
   end
-  redis.call("EXISTS", q.keys.prefix .. "wake:" .. found[1])
-  return found[1]
+  redis.call("EXISTS", q.keys.prefix .. "wake:" .. found[at])
+  return found[at]
 end
 
 function waking.tell(q, client, what)
@@ -58,7 +60,12 @@ function waking.alarm(q)
     return nil
   end
   local instant, holder = string.match(found, "^(%d+):(.*)$")
-  return tonumber(instant), holder
+  instant = tonumber(instant)
+  -- The key is gone by then, unless a test has moved the time.
+  if instant + ALARM_SLACK_MS * 1000 < q.now then
+    return nil
+  end
+  return instant, holder
 end
 
 function waking.set_alarm(q, client, instant)
@@ -108,8 +115,8 @@ end
 -- Whom to wake when the caller's own hands are full: somebody for what is left, or to hold the alarm that the caller
 -- can hold no longer. nil when there is nothing to do, or nobody to do it.
 function waking.helper(q, levels, client, leases_key)
-  local sleeper = waking.find(q)
-  if not sleeper or sleeper == client then
+  local sleeper = waking.find(q, client)
+  if not sleeper then
     return nil
   end
   if not q.claim.is_closed and is_anyone_ready(q, levels) then

@@ -269,6 +269,26 @@ describe('waiting', () => {
     expect(changes).toMatchObject({ 'wake:sleeper': ['work'], idle: null })
   })
 
+  it('wakes another when it comes by its alarm, though it is itself the last that went idle', async () => {
+    await store.submit('a', 2, { kind: 'later', entries: ['+1000000', '', record(1), '+1000000', '', record(2)] })
+    await store.claim(1, { idleForMs: 30_000 }, 'sleeper')
+    store.now += 500_000
+    await store.claim(1, { idleForMs: 30_000 }, 'me')
+    store.now += 500_000
+
+    const { changes } = await store.changesOf(() => store.claim(1, { idleForMs: 30_000 }, 'me'))
+
+    expect(changes).toMatchObject({ 'wake:sleeper': ['work'], idle: null })
+  })
+
+  it('takes an alarm whose instant is long over for one that nobody holds', async () => {
+    await store.claim(1, { idleForMs: 30_000 }, 'holder')
+    await store.submit('a', 1, { kind: 'later', entries: ['+9000000000', '', record(1)] })
+    await store.client.set(store.keys().alarm, `${store.now - 100_001}:holder`)
+
+    expect(await store.claim(1, { idleForMs: 30_000 })).toMatchObject({ holdsAlarm: true })
+  })
+
   it('wakes nobody when nothing is left', async () => {
     await store.submit('a', 1)
     await store.claim(1, { levels: 'high', idleForMs: 30_000 }, 'sleeper')
