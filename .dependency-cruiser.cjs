@@ -5,7 +5,7 @@ const layers = [
   ['store', 'sql', 'documents'],
   ['limits'],
   ['engine'],
-  ['bulk', 'refresh', 'collect'],
+  ['bulk', 'refresh', 'collect', 'simulate'],
   ['sluice'],
   ['observe'],
   ['http', 'nestjs'],
