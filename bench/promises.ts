@@ -27,6 +27,7 @@ export const PROMISED: readonly Promised[] = [
   { key: 'upstreamMaxOverLimit', label: 'largest count in a sliding second / limit', atMost: 1 },
   { key: 'limitUtilisation', label: 'limit used', atLeast: 0.9 },
   { key: 'limiterRatioRateLimiterFlexible', label: 'limiter decisions/s / rate-limiter-flexible', atLeast: 1.5 },
+  { key: 'limiterHalfRefusedRatioRateLimiterFlexible', label: 'the same, half of them refused', atLeast: 1.5 },
   { key: 'limiterRatioBottleneck', label: 'limiter decisions/s / Bottleneck', atLeast: 1 },
   { key: 'throttleMovesPerJob', label: 'moves a throttled job', atMost: 0.02, aim: 0 },
   { key: 'overIdealPercent', label: 'time over ideal, %', atMost: 10, aim: 6 },

@@ -15,10 +15,11 @@ import {
   type LimitScope,
   limitScopes,
 } from '../store/settings.ts'
-import { Acquirer, type Permit } from './acquirer.ts'
+import { type AcquireOptions, checkAcquire } from './acquire-options.ts'
+import { Acquirer } from './acquirer.ts'
 import { type LimitStatus, statusOf } from './limit-status.ts'
 import type { Log } from './log.ts'
-import { type AcquireOptions, checkAcquire } from './shared-limits.ts'
+import type { Permit } from './permit-line.ts'
 
 export class LimitControl {
   readonly #requests: Requests
@@ -45,8 +46,12 @@ export class LimitControl {
    * Asks for permits of limits attached to this queue, or to the level that is named, for a call that is no job: all are
    * charged or none. Make the call at once when it is granted. Answers within seconds, whether Redis does or not.
    */
-  async acquire(names: string | readonly string[], options?: AcquireOptions): Promise<Permit> {
-    return this.#acquirer.ask(checkAcquire(names, options))
+  acquire(names: string | readonly string[], options?: AcquireOptions): Promise<Permit> {
+    try {
+      return this.#acquirer.ask(checkAcquire(names, options))
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   /** Answers that `acquire` gave without Redis since the process started. */

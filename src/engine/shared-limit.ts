@@ -6,11 +6,12 @@ import { changeLimit } from '../store/scripts/change-limit.ts'
 import { learnShared } from '../store/scripts/learn-shared.ts'
 import { readSharedLimits } from '../store/scripts/read-shared-limits.ts'
 import type { LimitRule } from '../store/settings.ts'
-import type { Permit } from './acquirer.ts'
+import type { AcquireOptions } from './acquire-options.ts'
 import { type Answer, Lessons } from './lesson.ts'
 import type { LimitGroup } from './limit-group.ts'
 import { type LimitStatus, statusOf } from './limit-status.ts'
-import type { AcquireOptions, SharedLimits } from './shared-limits.ts'
+import type { Permit } from './permit-line.ts'
+import type { SharedLimits } from './shared-limits.ts'
 
 export type SharedLimitStatus = Omit<LimitStatus, 'scope' | 'activeTenants' | 'sharePerTenant'>
 
@@ -83,7 +84,7 @@ export class SharedLimit implements Shared {
 
   /** Asks for permits of this limit alone: see `SharedLimits.acquire`. */
   acquire(options?: AcquireOptions): Promise<Permit> {
-    return this.#limits.acquire([this.name], options)
+    return this.#limits.acquire(this.name, options)
   }
 }
 

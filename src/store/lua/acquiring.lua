@@ -2,12 +2,11 @@
 -- nothing. A caller of level high that is refused leaves a mark until the instant it is told; low ones are refused
 -- while it stands.
 local jitter = require "jitter"
-local limits = require "limits"
 local time = require "time"
 
 local acquiring = {}
 
-local max, min, huge = math.max, math.min, math.huge
+local max, min, floor, huge = math.max, math.min, math.floor, math.huge
 
 -- Where nobody knows when: ask again then.
 local ASK_AGAIN = 1000000
@@ -60,7 +59,7 @@ function acquiring.take_back(q, found, fence, permits)
     local state = entry.state
     if state.known then
       state.meter.refund(state, permits, fence)
-      jitter.stale(state.known, q.now)
+      jitter.stale(state.known, q.now, permits)
     end
   end
 end
@@ -80,17 +79,38 @@ local function instant(found, permits, now, level)
   return latest, last
 end
 
--- What is left for others; nil where an upstream has not told.
-local function remaining(found)
+local function available(found)
   local least = huge
+  for _, entry in ipairs(found) do
+    least = min(least, entry.state.meter.available(entry.state))
+  end
+  return least
+end
+
+-- What is left for others; -1 where an upstream has not told.
+local function remaining(found)
   for _, entry in ipairs(found) do
     local state = entry.state
     if state.meter.knows and not state.meter.knows(state) then
-      return nil
+      return -1
     end
-    least = min(least, state.meter.available(state))
   end
-  return least
+  return available(found)
+end
+
+-- How many of the callers can be charged in one step, to the same end as one after the other: a pool chooses a member
+-- for each, and more than is available (a bucket saves up) goes out once.
+local function together(found, level, callers, permits, now)
+  for _, entry in ipairs(found) do
+    if entry.state.rule.members then
+      return 1
+    end
+  end
+  local fitting = min(callers, floor(available(found) / permits))
+  if fitting > 1 and instant(found, fitting * permits, now, level) == 0 then
+    return fitting
+  end
+  return 1
 end
 
 local function charge(q, found, permits, fence)
@@ -99,6 +119,7 @@ local function charge(q, found, permits, fence)
     local state = entry.state
     local member = state.meter.charge(state, permits, fence)
     if not state.is_shared then
+      local limits = require "limits"
       limits.count_grants(q, entry.scope, state.rule, permits)
     end
     if state.rule.kind == "quota" then
@@ -115,21 +136,38 @@ local function charge(q, found, permits, fence)
   return table.concat(grants, "&")
 end
 
--- Answers of one caller: 1 or 0, µs to wait, what remains (-1: unknown), which members of pools granted.
-function acquiring.ask(q, found, level, permits, fence)
-  local at, last = instant(found, permits, q.now, level)
-  if at == 0 then
-    local grants = charge(q, found, permits, fence)
-    return 1, 0, remaining(found) or -1, grants
-  end
+-- Callers who cannot be granted it now. Answers how many µs they are to wait.
+local function refuse(q, level, callers, at, last)
   local until_us = at >= time.NEVER and q.now + ASK_AGAIN or at
   if not last.state.is_shared then
-    limits.deny(q, last.scope, last.state)
+    local limits = require "limits"
+    limits.deny(q, last.scope, last.state, callers)
   end
   if level == "high" then
     last.high, last.high_changed = max(last.high, until_us), true
   end
-  return 0, until_us - q.now, remaining(found) or -1, ""
+  return until_us - q.now
+end
+
+-- Callers in a row who ask for the same. What they are answered goes to the end of `answers`: how many of them, 1 or 0,
+-- µs to wait, what remains after the last of them (-1: unknown), which members of pools granted. Who comes after one
+-- that is refused is refused as well.
+function acquiring.ask(q, found, level, callers, permits, fence, answers)
+  local left = callers
+  while left > 0 do
+    local at, last = instant(found, permits, q.now, level)
+    local answered, granted, wait, grants = left, 0, 0, ""
+    if at == 0 then
+      answered, granted = together(found, level, left, permits, q.now), 1
+      grants = charge(q, found, answered * permits, fence)
+    else
+      wait = refuse(q, level, left, at, last)
+    end
+    local n = #answers
+    answers[n + 1], answers[n + 2], answers[n + 3] = answered, granted, wait
+    answers[n + 4], answers[n + 5] = remaining(found), grants
+    left = left - answered
+  end
 end
 
 -- For how long the grants keep, in µs; 0: for ever.
@@ -141,24 +179,23 @@ function acquiring.fresh(found)
   return narrowest < huge and narrowest or 0
 end
 
-function acquiring.save(q, found)
+local function save_marks(q, found)
   for _, entry in ipairs(found) do
     if entry.high_changed then
       redis.call("HSET", key_of(q, entry.state), entry.state.field .. "/high", string.format("%d", entry.high))
     end
   end
-  limits.save(q)
 end
 
--- The reply to all callers. The names and then the permits of each stand in `list`.
+-- The reply to all callers; what they were granted is for the script to save. The names stand in `list`, and then how many callers in a row ask for how many permits.
 function acquiring.run(q, level, fence, stale_fence, stale_permits, list, from, names)
   local found, problem = acquiring.find(q, level, list, from, names)
   if not found then
     return problem
   end
   local answers = {}
-  for i = from + names, #list do
-    problem = problem or acquiring.costly(found, tonumber(list[i]))
+  for i = from + names, #list, 2 do
+    problem = problem or acquiring.costly(found, tonumber(list[i + 1]))
   end
   if problem then
     return problem
@@ -167,16 +204,14 @@ function acquiring.run(q, level, fence, stale_fence, stale_permits, list, from, 
     acquiring.take_back(q, found, stale_fence, stale_permits)
   end
   local fresh = acquiring.fresh(found)
-  for i = from + names, #list do
-    local granted, wait, left, grants = acquiring.ask(q, found, level, tonumber(list[i]), fence)
-    local at = #answers
-    answers[at + 1], answers[at + 2], answers[at + 3], answers[at + 4] = granted, wait, left, grants
+  for i = from + names, #list, 2 do
+    acquiring.ask(q, found, level, tonumber(list[i]), tonumber(list[i + 1]), fence, answers)
   end
   if q.group then
     local group = require "group"
     group.close(q)
   end
-  acquiring.save(q, found)
+  save_marks(q, found)
   return { "answers", string.format("%d", fence), fresh, answers }
 end
 

@@ -52,9 +52,10 @@ function jitter.granted(state, permits, now)
   state.granted, state.changed = state.granted + permits, true
 end
 
-function jitter.stale(state, now)
+-- `count` grants, of one job each unless it is given.
+function jitter.stale(state, now, count)
   judge(state, now)
-  state.stale, state.changed = state.stale + 1, true
+  state.stale, state.changed = state.stale + (count or 1), true
 end
 
 function jitter.stored(state)

@@ -261,10 +261,10 @@ local function denied_field(scope, state)
   return "denied:" .. counted(scope, state.rule) .. "/" .. reason_of(state)
 end
 
--- Somebody in line goes without for want of this limit's permit.
-function limits.deny(q, scope, state)
+-- Somebody in line, or so many, goes without for want of this limit's permit.
+function limits.deny(q, scope, state, callers)
   local field = denied_field(scope, state)
-  q.counts[field] = (q.counts[field] or 0) + 1
+  q.counts[field] = (q.counts[field] or 0) + (callers or 1)
 end
 
 -- The same of a limit that closes the queue or a level: once in a claim, however often it is asked.

@@ -23,7 +23,7 @@ local level = ARGV[4] -- of the callers
 local stale_fence = tonumber(ARGV[5]) -- of grants that came too late to be used
 local stale_permits = tonumber(ARGV[6]) -- how many these are
 local names = tonumber(ARGV[7]) -- how many limits
-local asked, asked_from = ARGV, 8 -- list: the limits, then the permits of each caller
+local asked, asked_from = ARGV, 8 -- list: the limits, then pairs: callers in a row, permits of each
 
 local known = requests.recall(client_key, request)
 if known then
@@ -44,6 +44,7 @@ end
 local fence = queue.next_fence(q)
 local reply = acquiring.run(q, level, fence, stale_fence, stale_permits, asked, asked_from, names)
 if reply[1] == "answers" then
+  limits.save(q)
   queue.save(q)
 end
 return requests.remember(client_key, request, reply)

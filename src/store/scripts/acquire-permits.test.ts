@@ -21,20 +21,20 @@ it('charges a limit of the queue, and counts what it granted and denied', async 
   await store.begin({ limits: { queue: slow } })
   await store.submit('a', 1)
 
-  const { reply, changes } = await store.changesOf(() => ask([2, 1]))
+  const { reply, changes } = await store.changesOf(() => ask([2, 1, 1]))
 
   expect(reply).toEqual({
     word: 'answers',
     fence: '1000000000',
     freshMs: undefined,
     answers: [
-      { isGranted: true, waitUs: 0, remaining: 0, grant: {} },
-      { isGranted: false, waitUs: 111_112, remaining: 0, grant: {} },
+      { callers: 1, isGranted: true, waitUs: 0, remaining: 0, grant: {} },
+      { callers: 2, isGranted: false, waitUs: 111_112, remaining: 0, grant: {} },
     ],
   })
   expect(changes).toMatchObject({
     limits: { 'queue/queue': '1000222224:1000000000:0' },
-    queue: { 'granted:queue/queue': '2', 'denied:queue/queue/rate': '1' },
+    queue: { 'granted:queue/queue': '2', 'denied:queue/queue/rate': '2' },
   })
   expect(shortly(await store.claim(1))).toBe('')
 })

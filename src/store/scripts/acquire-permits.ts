@@ -14,11 +14,13 @@ export interface AcquireRequest {
   readonly nowUs?: string
 }
 
-/** What one caller is answered. */
+/** What callers in a row are answered who asked for the same. */
 export interface AcquireAnswer {
+  /** How many. */
+  readonly callers: number
   readonly isGranted: boolean
   readonly waitUs: number
-  /** What could be granted to others now; undefined: an upstream has not told. */
+  /** What could be granted to others after the last of them; undefined: an upstream has not told. */
   readonly remaining: number | undefined
   /** Which members of pools granted, by limit. */
   readonly grant: Readonly<Record<string, string>>
@@ -30,12 +32,13 @@ export type AcquireReply =
       readonly fence: string
       /** For how long the grants keep from when the call was sent; undefined: for ever. */
       readonly freshMs: number | undefined
+      /** In the order of the callers, all of them. */
       readonly answers: readonly AcquireAnswer[]
     }
   | { readonly word: 'costly'; readonly limit: string; readonly most: number }
   | { readonly word: 'unknown' | 'slots'; readonly limit: string }
 
-const WIDTH = 4
+const WIDTH = 5
 /** Of the jitter: the age at which a grant is stale. */
 const FRESH_SHARE = 0.6
 
@@ -65,7 +68,7 @@ export async function acquire(
   { limits, level, permits, stale, nowUs = '', giveUpAfterMs }: AcquireRequest,
   run: (args: Arguments, options: { giveUpAfterMs?: number }) => Promise<readonly unknown[]>,
 ): Promise<AcquireReply> {
-  const asked = [...limits, ...permits]
+  const asked = askedOf(limits, permits)
   const args: Arguments = (request, server) => ({
     nowGiven: nowUs,
     request,
@@ -77,6 +80,18 @@ export async function acquire(
     asked,
   })
   return decode(await run(args, giveUpAfterMs === undefined ? {} : { giveUpAfterMs }))
+}
+
+/** The limits, and then how many callers in a row ask for how many permits: mostly one pair for all of them. */
+function askedOf(limits: readonly string[], permits: readonly number[]): (string | number)[] {
+  const asked: (string | number)[] = [...limits]
+  let from = 0
+  for (let at = 1; at <= permits.length; at++) {
+    if (permits[at] === permits[from]) continue
+    asked.push(at - from, permits[from] as number)
+    from = at
+  }
+  return asked
 }
 
 function decode(reply: readonly unknown[]): AcquireReply {
@@ -92,11 +107,12 @@ function decode(reply: readonly unknown[]): AcquireReply {
 const noGrant = Object.freeze({})
 
 function decodeAnswer(flat: readonly (number | string)[], at: number): AcquireAnswer {
-  const remaining = flat[at + 2] as number
-  const grants = flat[at + 3] as string
+  const remaining = flat[at + 3] as number
+  const grants = flat[at + 4] as string
   return {
-    isGranted: flat[at] === 1,
-    waitUs: flat[at + 1] as number,
+    callers: flat[at] as number,
+    isGranted: flat[at + 1] === 1,
+    waitUs: flat[at + 2] as number,
     remaining: remaining < 0 ? undefined : remaining,
     grant: grants === '' ? noGrant : Object.fromEntries(grants.split('&').map((each) => each.split('='))),
   }

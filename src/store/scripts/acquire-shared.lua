@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
 -- Charges shared limits of a group for code that has no job, many callers at once: each gets all it asks for or none.
--- Replies {"answers", fence, fresh µs (0: for ever), of each caller 1 or 0, µs to wait, what remains (-1: unknown), and
--- "<limit>=<member>" of each pool, joined by &}; {"costly", limit, most} when one could never grant what is asked for,
--- {"unknown", limit}, {"slots", limit} when it counts jobs in flight: nothing was charged then. Or {"unregistered"}.
+-- Replies {"answers", fence, fresh µs (0: for ever), and of callers in a row who are answered alike their number, 1 or 0,
+-- µs to wait, what remains after the last of them (-1: unknown), "<limit>=<member>" of each pool, joined by &};
+-- {"costly", limit, most} when one could never grant what is asked for, {"unknown", limit}, {"slots", limit} when it
+-- counts jobs in flight: nothing was charged then. Or {"unregistered"}.
 local time = require "time"
 local alone = require "alone"
-local limits = require "limits"
+local group = require "group"
 local acquiring = require "acquiring"
 local requests = require "requests"
 local group_limits_key = KEYS[1] -- hash: limits shared by the queues of the group
@@ -18,7 +19,7 @@ local level = ARGV[4] -- of the callers
 local stale_fence = tonumber(ARGV[5]) -- of grants that came too late to be used
 local stale_permits = tonumber(ARGV[6]) -- how many these are
 local names = tonumber(ARGV[7]) -- how many limits
-local asked, asked_from = ARGV, 8 -- list: the limits, then the permits of each caller
+local asked, asked_from = ARGV, 8 -- list: the limits, then pairs: callers in a row, permits of each
 
 local known = requests.recall(client_key, request)
 if known then
@@ -26,8 +27,11 @@ if known then
 end
 local now = time.now(now_given)
 local q = alone.open(group_limits_key, group_queues_key, asked, asked_from, names, server, now)
-if not limits.open(q) then
+if not q then
   return { "unregistered" }
 end
 local reply = acquiring.run(q, level, now, stale_fence, stale_permits, asked, asked_from, names)
+if reply[1] == "answers" then
+  group.save(q)
+end
 return requests.remember(client_key, request, reply)

@@ -4,6 +4,7 @@ import { ScriptStore, shortly } from '../../testing/script-store.ts'
 import { beginGroup } from '../../testing/shared-limits.ts'
 import type { AcquireRequest } from './acquire-permits.ts'
 import { acquireShared } from './acquire-shared.ts'
+import { learnShared } from './learn-shared.ts'
 import { registerLimits } from './register-limits.ts'
 
 let store: ScriptStore
@@ -30,25 +31,65 @@ function ask(permits: number[], request: Partial<AcquireRequest> = {}) {
   return acquireShared(store.groupRequests(), { ...asked, ...request })
 }
 
-/** What callers got: `yes` and what remains, or how long to wait in ms. */
+/** What callers in a row got: how many of them `yes` and what remains after the last, or how long to wait in ms. */
 async function answersTo(permits: number[], request: Partial<AcquireRequest> = {}): Promise<string[]> {
   const reply = await ask(permits, request)
   if (reply.word !== 'answers') return [reply.word]
-  return reply.answers.map(({ isGranted, remaining, waitUs }) =>
-    isGranted ? `yes ${remaining}` : `${waitUs / 1000} ms`,
-  )
+  return reply.answers.map(({ callers, isGranted, remaining, waitUs }) => {
+    const count = callers > 1 ? `${callers} × ` : ''
+    return count + (isGranted ? `yes ${remaining}` : `${waitUs / 1000} ms`)
+  })
 }
 
-it('answers many callers in one call, in their order', async () => {
+it('answers many callers in one call, in their order, and those alike together', async () => {
   await begin({ slow })
 
-  const { reply, changes } = await store.changesOf(() => answersTo([1, 1, 1]))
+  const { reply, changes } = await store.changesOf(() => answersTo([1, 1, 1, 1]))
 
-  expect(reply).toEqual(['yes 1', 'yes 0', '111.112 ms'])
+  expect(reply).toEqual(['2 × yes 0', '2 × 111.112 ms'])
   expect(changes).toEqual({
     '@client:caller': { '(expires)': true, '1': '1' },
     '@limits': { slow: '1000222224:1000000000:0', 'slow/jitter': '0:1000000000:2:0:1000000000' },
   })
+})
+
+it('grants a smaller caller what is too little for those before it', async () => {
+  await begin({ daily })
+
+  expect(await answersTo([2, 2, 2, 1, 1], { limits: ['daily'] })).toMatchObject([
+    'yes 1',
+    expect.stringMatching(/^2 × .* ms$/),
+    'yes 0',
+    expect.stringMatching(/^\d.* ms$/),
+  ])
+})
+
+it.each([
+  ['a bucket', { kind: 'bucket', limit: 30, windowMs: 1_000, burst: 10, jitterMs: 50 }],
+  ['a window', { kind: 'window', limit: 10, windowMs: 86_400_000, jitterMs: 50 }],
+] as const)('charges %s for callers together as for one after the other', async (_, definition) => {
+  const answersOneByOne: string[] = []
+  await begin({ slow: definition })
+  for (let caller = 0; caller < 6; caller++) answersOneByOne.push(...(await answersTo([2])))
+  const { '@limits': oneByOne } = await store.dump()
+
+  await begin({ slow: definition })
+  const together = await answersTo([2, 2, 2, 2, 2, 2])
+
+  expect(together).toEqual([`5 × ${answersOneByOne[4]}`, answersOneByOne[5]])
+  expect((await store.dump())['@limits']).toEqual(oneByOne)
+})
+
+it('charges a quota for callers together, once it is known what is left', async () => {
+  await begin({ left: { kind: 'quota', threshold: 0 } })
+  const asked = { limits: ['left'] }
+  expect(await answersTo([1, 1, 1], asked)).toEqual(['yes undefined', '2 × 60000 ms'])
+  const reading = { remaining: 3, resetInMs: 600_000, limit: 10 }
+  const lesson = { limit: 'left', permits: 1, fence: '', pushback: undefined, reading, nowUs: store.nowUs }
+  await learnShared(store.groupRequests(), lesson)
+
+  expect(await answersTo([1, 1, 1, 1], asked)).toEqual(['3 × yes 0', '600000 ms'])
+  expect((await store.dump())['@limits']).toMatchObject({ hash: { 'left/reserved': '|1000,3,' } })
 })
 
 it('charges all limits or none', async () => {
@@ -102,9 +143,9 @@ it('takes back what came too late, and widens the jitter by it', async () => {
 
   const again = await ask([1, 1], { stale: { fence, permits: 2 } })
 
-  expect(again).toMatchObject({ word: 'answers', freshMs: 6, answers: [{ isGranted: true }, { isGranted: true }] })
+  expect(again).toMatchObject({ word: 'answers', freshMs: 6, answers: [{ callers: 2, isGranted: true }] })
   const { '@limits': hash } = await store.dump()
-  expect(hash).toMatchObject({ hash: { 'slow/jitter': '10000:1000000000:4:1:1000000000' } })
+  expect(hash).toMatchObject({ hash: { 'slow/jitter': '10000:1000000000:4:2:1000000000' } })
 })
 
 it('names the member of a pool, and counts it as in flight until a minute has passed', async () => {

@@ -3,7 +3,6 @@
 -- Replies {"learnt"} or {"unregistered"}.
 local time = require "time"
 local alone = require "alone"
-local limits = require "limits"
 local group = require "group"
 local teaching = require "teaching"
 local requests = require "requests"
@@ -26,11 +25,11 @@ if known then
 end
 local now = time.now(now_given)
 local q = alone.open(group_limits_key, group_queues_key, names, names_from, 1, server, now)
-if not limits.open(q) then
+if not q then
   return { "unregistered" }
 end
 teaching.learn(q, q.limits.queue[1], member, permits, fence == "" and now or tonumber(fence), pushed, reading)
 group.close(q)
 
-limits.save(q)
+group.save(q)
 return requests.remember(client_key, request, { "learnt" })

@@ -2,7 +2,6 @@
 -- The state of shared limits of a group. Replies {"limits", rows}, rows as those of read-limits, or {"unregistered"}.
 local time = require "time"
 local alone = require "alone"
-local limits = require "limits"
 local readings = require "readings"
 local group_limits_key = KEYS[1] -- hash: limits shared by the queues of the group
 local group_queues_key = KEYS[2] -- zset: queue of the group → when it last waited for an event
@@ -11,7 +10,7 @@ local names, names_from = ARGV, 2 -- list: the limits
 
 local now = time.now(now_given)
 local q = alone.open(group_limits_key, group_queues_key, names, names_from, #names - names_from + 1, "", now)
-if not limits.open(q) then
+if not q then
   return { "unregistered" }
 end
 return { "limits", readings.all(q) }
