@@ -1,44 +1,39 @@
-import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { expect, it, onTestFinished } from 'vitest'
-import { stopEmbeddedServer } from '../../src/store/embedded.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
+import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { guidePages, isRunElsewhere } from './guide-pages.ts'
 import { read } from './markdown.ts'
-import { snippetProject, snippetsOf } from './snippets.ts'
+import { runProgram } from './program.ts'
+import { snippetsOf } from './snippets.ts'
 
-const execute = promisify(execFile)
+const programs = guidePages
+  .filter((page) => !isRunElsewhere(page, 'ts'))
+  .flatMap((page) => snippetsOf(page).map(({ text }, index) => ({ page, number: index + 1, text })))
 
-/** Runs a program in a folder of its own, to its end. */
-async function run(text: string): Promise<string> {
-  const { folder, remove } = snippetProject([{ fileName: 'program.mts', text }])
-  onTestFinished(async () => {
-    await stopEmbeddedServer({ dataDir: join(folder, '.sluice') })
-    remove()
+describe('programs of the README and the guides', () => {
+  let redis: TestRedis
+  let upstream: Upstream
+
+  beforeAll(async () => {
+    redis = await startRedis()
+    upstream = await startUpstream({ limit: 1_000 })
   })
-  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-  const { stdout } = await execute(process.execPath, ['--import', 'tsx', 'program.mts'], {
-    cwd: folder,
-    timeout: 50_000,
+  afterAll(async () => {
+    await upstream.stop()
+    await redis.stop()
   })
-  return stdout
-}
 
-it.each([
-  'docs/guides/getting-started.md',
-  'docs/guides/rate-limits.md',
-  'docs/guides/fairness.md',
-  'docs/guides/schedules.md',
-])('%s is a program that runs to its end', async (path) => {
-  const [program, ...others] = snippetsOf(path)
+  it.each(programs)('number $number of $page runs to its end', async ({ text }) => {
+    const here = text
+      .replaceAll('redis://redis.internal:6379', redis.url)
+      .replaceAll('http://partner.example', upstream.url)
 
-  await run(program?.text ?? '')
-
-  expect(others).toEqual([])
+    await expect(runProgram(here)).resolves.toBeTypeOf('string')
+  })
 })
 
 it('the example of promotions sends everything, and nobody waits for the large customer', async () => {
-  const printed = await run(read('examples/promotions/main.ts'))
+  const printed = await runProgram(read('examples/promotions/main.ts'))
 
   expect(printed).toMatch(/the partner saw 3200 calls, 0 too many\n$/)
   expect(printed).toContain('customer-a is done: 3000 sent, 0 failed')

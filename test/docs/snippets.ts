@@ -50,7 +50,7 @@ export function snippetProject(snippets: readonly Snippet[]): { folder: string; 
     compilerOptions: {
       paths: {
         sluice: [join(root, 'src/index.ts')],
-        'sluice/testing': [join(root, 'src/testing/index.ts')],
+        'sluice/*': [join(root, 'src/*/index.ts')],
       },
     },
     include: ['*.mts'],

@@ -1,0 +1,17 @@
+import { documents } from './markdown.ts'
+
+/** What a newcomer reads: every block of code on these pages is run. */
+export const guidePages = documents().filter((path) => /^(README|docs\/guides\/.*)\.md$/.test(path))
+
+/**
+ * Blocks that a test of their own runs, because they need more than the tests of all pages give them, or to show more than that
+ * they run: page and language, and the test, which names the page.
+ */
+export const runElsewhere: readonly { page: string; language: string; test: string }[] = [
+  { page: 'docs/guides/getting-started.md', language: 'sh', test: 'test/docs/getting-started.test.ts' },
+  { page: 'docs/guides/redis.md', language: 'ts', test: 'test/docs/redis-guide.test.ts' },
+]
+
+export function isRunElsewhere(page: string, language: string): boolean {
+  return runElsewhere.some((each) => each.page === page && each.language === language)
+}
