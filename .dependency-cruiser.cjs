@@ -78,7 +78,15 @@ module.exports = {
       name: 'no-dev-dependency-in-source',
       severity: 'error',
       from: { path: '^src/', pathNot: tests },
-      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
+      // What is a peer as well is installed by whoever uses it.
+      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only', 'npm-peer'] },
+    },
+    {
+      name: 'only-nestjs-knows-nestjs',
+      comment: 'NestJS is an optional peer: without it all other entry points must work',
+      severity: 'error',
+      from: { path: '^src/', pathNot: ['^src/nestjs/', tests] },
+      to: { path: '(node_modules/@nestjs|^src/nestjs)/' },
     },
     {
       name: 'no-cycles',

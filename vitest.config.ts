@@ -37,6 +37,7 @@ export default defineConfig({
     alias: [
       { find: /^sluice$/, replacement: fileURLToPath(new URL('src/index.ts', import.meta.url)) },
       { find: /^sluice\/http$/, replacement: fileURLToPath(new URL('src/http/index.ts', import.meta.url)) },
+      { find: /^sluice\/nestjs$/, replacement: fileURLToPath(new URL('src/nestjs/index.ts', import.meta.url)) },
       { find: /^sluice\/testing$/, replacement: fileURLToPath(new URL('src/testing/index.ts', import.meta.url)) },
     ],
   },

@@ -223,7 +223,7 @@ function list(words: readonly string[]): string {
 }
 
 /** `; did you mean "leaseMs"?` when a known name is near enough to be meant, else nothing. */
-function didYouMean(name: string, known: readonly string[]): string {
+export function didYouMean(name: string, known: readonly string[]): string {
   let best: string | undefined
   // Two letters in the wrong order are a distance of 2; more than that and a third of the word is another word.
   let bestDistance = (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))) + 1

@@ -42,7 +42,7 @@ export interface SluiceOptions extends RedisOptions {
   }
 }
 
-const sluiceRules = {
+export const sluiceRules = {
   ...redisRules,
   prefix: text({
     maxLength: 64,

@@ -120,6 +120,7 @@ export class Queue {
   readonly #figures = new QueueFigures()
   readonly #isObserver: boolean
   #registered: Promise<void> | undefined
+  #stopped: Promise<unknown> | undefined
   #isClosed = false
 
   static {
@@ -267,10 +268,11 @@ export class Queue {
     await this.#aggregates.declare()
   }
 
-  /** Runs jobs of this type in this process, from now until `close`. */
+  /** Runs jobs of this type in this process, from now until `stop` or `close`. */
   // biome-ignore lint/suspicious/noExplicitAny: the payload's type is the caller's word.
   process<Payload = any>(type: string, handler: Handler<Payload>, options?: ProcessOptions): void {
     this.#assertOpen()
+    if (this.#stopped) throw new ClosedError(`The queue "${this.name}"`)
     const problem = problemOfName(type)
     if (problem) throw new InvalidOptionsError('process', [{ path: 'type', problem }])
     if (typeof handler !== 'function') {
@@ -470,13 +472,24 @@ export class Queue {
   }
 
   /**
-   * No new claims here; running jobs get `shutdownGraceMs`, what is left then goes back at once. Whoever still waits for an
-   * action, or its progress, gets a ClosedError.
+   * No job starts in this process any more; running ones get `shutdownGraceMs`, what is left then goes back at once. For a
+   * process that is to end but still answers requests: submitting, looking and `claim` go on until `close`.
    */
+  async stop(): Promise<void> {
+    this.#stopped ??= Promise.all([
+      this.#pool.close(),
+      this.#aggregates.close(),
+      this.#duties.close(),
+      this.#ticker.close(),
+    ])
+    await this.#stopped
+  }
+
+  /** `stop`, and no more submits. Whoever still waits for an action, or its progress, gets a ClosedError. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.schedules.close()
-    await Promise.all([this.#pool.close(), this.#aggregates.close(), this.#duties.close(), this.#ticker.close()])
+    await this.stop()
     this.#actions.close()
   }
 

@@ -5,6 +5,7 @@ import { codeIn, codeRows, read } from './markdown.ts'
 describe.each([
   { entry: 'sluice', path: 'src/index.ts' },
   { entry: 'sluice/http', path: 'src/http/index.ts' },
+  { entry: 'sluice/nestjs', path: 'src/nestjs/index.ts' },
   { entry: 'sluice/testing', path: 'src/testing/index.ts' },
 ])('docs/api.md, under the heading of $entry', ({ entry, path }) => {
   it('lists every export, each once, and no other', () => {

@@ -129,6 +129,20 @@ describe('a worker that closes', () => {
     expect(await engine.queue().counts()).toMatchObject({ succeeded: 2, waiting: 8, running: 0 })
   })
 
+  it('still takes submits when it is only stopped, and runs nothing more', async () => {
+    const queue = engine.queue()
+    const running = new Countdown(1)
+    queue.process('T', () => running.tick())
+    await queue.submit({ type: 'T' })
+    await running.reached
+
+    await queue.stop()
+    await queue.submit({ type: 'T' })
+
+    expect(await queue.counts()).toMatchObject({ succeeded: 1, waiting: 1 })
+    expect(() => queue.process('T', () => {})).toThrow(/closed/)
+  })
+
   it('gives back at once what is left after its grace, and another runs it immediately', async () => {
     const queue = engine.queue({ shutdownGraceMs: 30 })
     await queue.submit({ type: 'T', jobs: payloads(3) })

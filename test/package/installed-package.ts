@@ -21,6 +21,7 @@ export interface InstalledPackage {
     readonly version: string
     readonly exports: Record<string, string | Record<string, string>>
     readonly dependencies: Record<string, string>
+    readonly peerDependencies: Record<string, string>
     readonly scripts: Record<string, string>
   }
   /** Writes a file of the project that uses the package, runs it with Node and gives what it printed. */
@@ -44,7 +45,8 @@ export async function installPackage(): Promise<InstalledPackage> {
   await execute('tar', ['-xzf', join(project, packed.filename), '--strip-components=1', '-C', home])
 
   const manifest: InstalledPackage['manifest'] = JSON.parse(await readFile(join(home, 'package.json'), 'utf8'))
-  for (const name of [...Object.keys(manifest.dependencies), '@types/node']) {
+  const { dependencies, peerDependencies } = manifest
+  for (const name of [...Object.keys({ ...dependencies, ...peerDependencies }), '@types/node']) {
     const place = join(project, 'node_modules', name)
     await mkdir(dirname(place), { recursive: true })
     await symlink(join(root, 'node_modules', name), place)

@@ -5,6 +5,7 @@ import { type InstalledPackage, installPackage } from './installed-package.ts'
 const entries = [
   { name: 'sluice', source: () => import('../../src/index.ts') },
   { name: 'sluice/http', source: () => import('../../src/http/index.ts') },
+  { name: 'sluice/nestjs', source: () => import('../../src/nestjs/index.ts') },
   { name: 'sluice/testing', source: () => import('../../src/testing/index.ts') },
 ] as const
 

@@ -1,0 +1,80 @@
+import type {
+  BeforeApplicationShutdown,
+  OnApplicationBootstrap,
+  OnApplicationShutdown,
+  OnModuleDestroy,
+} from '@nestjs/common'
+import { isSluiceError } from '../errors.ts'
+import { Sluice } from '../sluice.ts'
+import type { SluiceModuleOptions } from './module-options.ts'
+import { logger } from './nest-log.ts'
+import type { SluiceRegistrar } from './sluice-registrar.ts'
+
+/**
+ * Starts the workers when all modules are initialised, and drains them when the application ends. NestJS ends modules the
+ * other way round from how they depend on each other, global ones last. This one is not global, so that jobs still have
+ * the services they use while they end.
+ */
+export class WorkersLifecycle implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
+  readonly #parts: { sluice: Sluice; options: SluiceModuleOptions; configKey: string; registrar: SluiceRegistrar }
+  #stopping: Promise<void> | undefined
+
+  constructor(parts: { sluice: Sluice; options: SluiceModuleOptions; configKey: string; registrar: SluiceRegistrar }) {
+    this.#parts = parts
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    const { sluice, options, configKey, registrar } = this.#parts
+    try {
+      registrar.check()
+      await whenUsable(sluice)
+      if (options.autoStart !== false) await registrar.register(configKey)
+    } catch (error) {
+      await registrar.abandon()
+      throw error
+    }
+  }
+
+  onModuleDestroy(): Promise<void> {
+    return this.#stop()
+  }
+
+  /** Where the application failed before its modules were destroyed one by one. */
+  beforeApplicationShutdown(): Promise<void> {
+    return this.#stop()
+  }
+
+  #stop(): Promise<void> {
+    this.#stopping ??= this.#parts.registrar.stop()
+    return this.#stopping
+  }
+}
+
+/** Disconnects last: until the HTTP server is closed, requests may submit jobs. */
+export class ConnectionLifecycle implements OnApplicationShutdown {
+  readonly #sluice: Sluice
+
+  constructor(sluice: Sluice) {
+    this.#sluice = sluice
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return close(this.#sluice)
+  }
+}
+
+/** A Redis that must not be used is a reason not to start; one that is away for a while comes back by itself. */
+async function whenUsable(sluice: Sluice): Promise<void> {
+  if (!(sluice instanceof Sluice)) return
+  try {
+    await sluice.ready()
+  } catch (error) {
+    if (!isSluiceError(error) || error.code !== 'SLUICE_STORE_UNAVAILABLE') throw error
+    logger.warn(`${error.message} The application starts all the same, and works when Redis does.`)
+  }
+}
+
+/** A test may have put something else in its place. */
+async function close(sluice: Sluice): Promise<void> {
+  if (sluice instanceof Sluice) await sluice.close()
+}

@@ -1,0 +1,102 @@
+import type { DiscoveryService } from '@nestjs/core'
+import type { Job } from '../engine/job.ts'
+import type { JobContext } from '../engine/job-run.ts'
+import type { Queue } from '../engine/queue.ts'
+import type { ProcessOptions } from '../engine/queue-options.ts'
+import { InvalidOptionsError, type OptionProblem } from '../errors.ts'
+import { closeAll } from './close-all.ts'
+import { EventFollower } from './event-follower.ts'
+import type { SluiceModuleOptions } from './module-options.ts'
+import { type PlannedProcessor, type ProcessorPlan, planProcessors } from './processor-plan.ts'
+import type { QueueRegistry } from './queue-registry.ts'
+import { isOptionsToken, optionsToken } from './tokens.ts'
+
+/**
+ * Gives the methods with `@Process` to their queues. The module does so by itself, unless `autoStart` is false: then
+ * `register` starts the workers of this process, whenever the application is ready for them.
+ */
+export class SluiceRegistrar {
+  readonly #discovery: DiscoveryService
+  readonly #registry: QueueRegistry
+  readonly #started = new Map<string, Queue>()
+  readonly #followers: EventFollower[] = []
+  #plan: ProcessorPlan | undefined
+  #isStopped = false
+
+  /** Made by `SluiceModule`. */
+  constructor(discovery: DiscoveryService, registry: QueueRegistry) {
+    this.#discovery = discovery
+    this.#registry = registry
+  }
+
+  /**
+   * Runs jobs in this process from now on, of all queues (or those of one configuration) that do not run yet. Throws an
+   * InvalidOptionsError with all that is wrong with the decorators, before anything runs.
+   */
+  async register(configKey?: string): Promise<void> {
+    const { processors, listeners } = this.check()
+    if (this.#isStopped) return
+    for (const { name, configKey: key } of this.#registry.registrations()) {
+      const queue = this.#registry.made.get(name)
+      if (!queue || this.#started.has(name) || (configKey !== undefined && key !== configKey)) continue
+      this.#started.set(name, queue)
+      const told = listeners.filter((each) => each.queue === name)
+      const defaults = this.#optionsOf(key)?.defaults?.process
+      // Listeners first: they are told of what the first job does.
+      if (told.length > 0) await this.#follow(new EventFollower(queue, told))
+      for (const each of processors.filter((candidate) => candidate.queue === name)) process(queue, each, defaults)
+    }
+  }
+
+  /** Throws what is wrong with the modules and decorators of the application. */
+  check(): ProcessorPlan {
+    const registrations = this.#registry.registrations()
+    this.#plan ??= planProcessors(
+      this.#discovery,
+      registrations.map(({ name }) => name),
+    )
+    const problems = [...this.#problemsOfRoots(), ...this.#plan.problems]
+    if (problems.length > 0) throw new InvalidOptionsError('the processors of this application', problems)
+    return this.#plan
+  }
+
+  /** Each import of forRoot connects once more, and nobody could say whose Sluice is injected where. */
+  #problemsOfRoots(): OptionProblem[] {
+    const counts = new Map<string, number>()
+    for (const { token } of this.#discovery.getProviders()) {
+      if (isOptionsToken(token)) counts.set(token, (counts.get(token) ?? 0) + 1)
+    }
+    return [...counts.values()]
+      .filter((count) => count > 1)
+      .map((count) => ({
+        path: 'SluiceModule.forRoot',
+        problem: `is imported ${count} times: import it once, in the root module. Its Sluice is there for all modules`,
+      }))
+  }
+
+  /** The application does not start. */
+  abandon(): Promise<void> {
+    return closeAll(this.#discovery)
+  }
+
+  /** Lets running jobs end, within the grace of their queue. Submitting goes on. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await Promise.all([...this.#started.values()].map((queue) => queue.stop()))
+    await Promise.all(this.#followers.map((follower) => follower.stop()))
+  }
+
+  async #follow(follower: EventFollower): Promise<void> {
+    this.#followers.push(follower)
+    await follower.start()
+  }
+
+  #optionsOf(configKey: string): SluiceModuleOptions | undefined {
+    const token = optionsToken(configKey)
+    return this.#discovery.getProviders().find((provider) => provider.token === token)?.instance
+  }
+}
+
+function process(queue: Queue, { type, call, options }: PlannedProcessor, defaults: ProcessOptions | undefined): void {
+  queue.process(type, (job: Job, context: JobContext) => call(job, context), { ...defaults, ...options })
+}
