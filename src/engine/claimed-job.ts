@@ -3,7 +3,13 @@ import { LeaseLostError } from '../errors.ts'
 import type { Pushback } from '../limits/upstream-answer.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
-import { type DueWork, type Finish, type FinishedInAction, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
+import {
+  type DueWork,
+  type Finish,
+  type FinishedInAction,
+  type FinishedJob,
+  finishAndClaim,
+} from '../store/scripts/finish-and-claim.ts'
 import { renewLeases } from '../store/scripts/renew-leases.ts'
 import { finishedJob, finishOf, toldOf } from './finish.ts'
 import type { Grant } from './grant.ts'
@@ -12,6 +18,7 @@ import { type Answer, Lessons } from './lesson.ts'
 import type { RunResult } from './outcome.ts'
 import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
+import type { RunEnds } from './run-ends.ts'
 
 /** A job claimed by a caller with a loop of its own. It is the caller's until the lease runs out; `renew` prolongs it. */
 export interface ClaimedJob<Payload = unknown> extends Job<Payload> {
@@ -51,6 +58,7 @@ export class ClaimHandle implements ClaimedJob {
   readonly #grant: Grant
   readonly #onDue: (due: DueWork) => void
   readonly #figures: QueueFigures
+  readonly #ends: RunEnds
   readonly #clock: Clock
   readonly #claimedAt: number
   readonly #lessons = new Lessons()
@@ -66,6 +74,7 @@ export class ClaimHandle implements ClaimedJob {
     /** Something is due besides jobs. */
     onDue: (due: DueWork) => void
     figures: QueueFigures
+    ends: RunEnds
   }) {
     this.#clock = options.clock
     this.#claimedAt = options.clock.now()
@@ -77,6 +86,7 @@ export class ClaimHandle implements ClaimedJob {
     this.#grant = options.grant
     this.#onDue = options.onDue
     this.#figures = options.figures
+    this.#ends = options.ends
     this.#figures.started(this.#job, this.#clock.date())
   }
 
@@ -154,19 +164,22 @@ export class ClaimHandle implements ClaimedJob {
     const durationMs = this.#clock.now() - this.#claimedAt
     this.#figures.ended(this.type, finish, durationMs)
     const measured = { durationMs, endedAt: this.#clock.date() }
-    return this.#tell(finish, toldOf(this.#job, result, finish, { ...measured, ...this.#settings }))
+    return this.#tell(finish, result, toldOf(this.#job, result, finish, { ...measured, ...this.#settings }))
   }
 
-  async #tell(finish: Finish, action?: FinishedInAction): Promise<void> {
+  async #tell(finish: Finish, result?: RunResult, action?: FinishedInAction): Promise<void> {
+    const finished = [finishedJob(this.#job, finish, action, this.#lessons.lessonFor(undefined))]
+    if (result) this.#ends.note(finished[0] as FinishedJob, this.#job, result)
     const reply = await finishAndClaim(this.#requests, {
       wanted: 0,
       levels: '',
       leaseMs: this.#leaseMs,
       idleForMs: 0,
       hasSuspect: false,
-      finished: [finishedJob(this.#job, finish, action, this.#lessons.lessonFor(undefined))],
+      finished,
     })
     this.#onDue(reply)
+    this.#ends.stored(finished, reply.stale)
     if (reply.stale.length > 0) throw this.#lost()
   }
 

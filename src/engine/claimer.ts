@@ -8,6 +8,7 @@ import { Grant } from './grant.ts'
 import { decodeJobs } from './job.ts'
 import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
+import type { RunEnds } from './run-ends.ts'
 
 interface ClaimerParts {
   readonly clock: Clock
@@ -15,6 +16,7 @@ interface ClaimerParts {
   readonly requests: Requests
   readonly settings: QueueSettings
   readonly figures: QueueFigures
+  readonly ends: RunEnds
   readonly onDue: (due: DueWork) => void
   readonly recordCongestion: () => Promise<void>
 }

@@ -19,6 +19,13 @@ it.each([
   })
 })
 
+it('learns from a response of fetch as it is, and leaves its body alone', async () => {
+  const response = new Response('too fast', { status: 429, headers: { 'retry-after': '5' } })
+
+  expect(new Lessons().learn(response, NOW)).toEqual({ retryAfterMs: 5_000 })
+  expect(await response.text()).toBe('too fast')
+})
+
 it('has nothing to tell of an answer without a word about limits', () => {
   const lessons = new Lessons()
   lessons.learn({ status: 200, headers: { etag: '"5"' } }, NOW)

@@ -7,8 +7,11 @@ import type { Lesson } from '../store/scripts/finish-and-claim.ts'
 export interface Answer {
   readonly status: number
   readonly headers: AnswerHeaders | Iterable<readonly [string, string]>
-  /** The beginning of the body: some upstreams say only there why they refuse. */
-  readonly text?: string
+  /**
+   * The beginning of the body: some upstreams say only there why they refuse. A `Response` can be given as it is; its body is
+   * left alone then.
+   */
+  readonly text?: string | (() => unknown)
 }
 
 /** What the limits learn from the calls of one job: the last word of the upstream counts, and the longest wait. */
@@ -20,10 +23,10 @@ export class Lessons {
    * Answers the pushback, if the answer is one.
    * @param nowMs - When it came, in ms since 1970: some upstreams name an instant.
    */
-  learn({ status, headers, text = '' }: Answer, nowMs: number): Pushback | undefined {
+  learn({ status, headers, text }: Answer, nowMs: number): Pushback | undefined {
     const named = inLowerCase(headers)
     this.#reading = quotaReadingOf(named, nowMs) ?? this.#reading
-    const pushback = pushbackOf({ status, headers: named, text }, nowMs)
+    const pushback = pushbackOf({ status, headers: named, text: typeof text === 'string' ? text : '' }, nowMs)
     if (pushback) this.pushedBack(pushback.retryAfterMs)
     return pushback
   }

@@ -53,6 +53,7 @@ import {
   type QueueSettings,
   servedLevels,
 } from './queue-options.ts'
+import { RunEnds } from './run-ends.ts'
 import { Schedules } from './schedules/schedules.ts'
 import { Ticker } from './schedules/ticker.ts'
 import type { JobInput } from './submission.ts'
@@ -75,6 +76,7 @@ export type Middleware = (job: Job, context: JobContext, next: () => Promise<unk
 /** What a queue is made of, for parts of this package that watch it. */
 export interface QueueInside {
   readonly figures: QueueFigures
+  readonly ends: RunEnds
   readonly requests: Requests
 }
 
@@ -118,13 +120,14 @@ export class Queue {
   readonly #feed: EventFeed
   readonly #middleware: Middleware[] = []
   readonly #figures = new QueueFigures()
+  readonly #ends = new RunEnds()
   readonly #isObserver: boolean
   #registered: Promise<void> | undefined
   #stopped: Promise<unknown> | undefined
   #isClosed = false
 
   static {
-    insideOf = (queue) => ({ figures: queue.#figures, requests: queue.#requests })
+    insideOf = (queue) => ({ figures: queue.#figures, ends: queue.#ends, requests: queue.#requests })
   }
 
   /** Made by `Sluice.queue`. */
@@ -167,6 +170,7 @@ export class Queue {
       requests: this.#requests,
       settings: this.#settings,
       figures: this.#figures,
+      ends: this.#ends,
       onDue: this.#onDue,
       recordCongestion: () => this.congestion.record(),
     })
@@ -217,6 +221,7 @@ export class Queue {
       onDue: this.#onDue,
       recordCongestion: () => this.congestion.record(),
       figures: this.#figures,
+      ends: this.#ends,
     })
   }
 

@@ -21,6 +21,7 @@ import type { Log } from './log.ts'
 import type { RunResult } from './outcome.ts'
 import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
+import type { RunEnds } from './run-ends.ts'
 import { Runs } from './runs.ts'
 import { UntoldJobs } from './untold-jobs.ts'
 import type { Sleeper, Waker } from './waker.ts'
@@ -75,6 +76,7 @@ export class WorkerPool implements Sleeper {
   /** Under way. */
   #recording: Promise<void> | undefined
   readonly #figures: QueueFigures
+  readonly #ends: RunEnds
   readonly #processors = new Map<string, Processor>()
   /** Two of them can be of one job: one that lost its lease, and the next. */
   readonly #runs: Runs
@@ -105,11 +107,13 @@ export class WorkerPool implements Sleeper {
     onDue: (due: DueWork) => void
     recordCongestion: () => Promise<void>
     figures: QueueFigures
+    ends: RunEnds
   }) {
     this.#queue = options.queue
     this.#onDue = options.onDue
     this.#recordCongestion = options.recordCongestion
     this.#figures = options.figures
+    this.#ends = options.ends
     this.#settings = options.settings
     this.#requests = options.requests
     this.#waker = options.waker
@@ -209,7 +213,9 @@ export class WorkerPool implements Sleeper {
     let left = this.#finished.length
     try {
       do {
-        await finishAndClaim(this.#requests, this.#claim(0, this.#takeFinished()), LAST_EXCHANGE_MS)
+        const finished = this.#takeFinished()
+        const { stale } = await finishAndClaim(this.#requests, this.#claim(0, finished), LAST_EXCHANGE_MS)
+        this.#ends.stored(finished, stale)
         left = this.#finished.length
       } while (left > 0)
     } catch (error) {
@@ -276,6 +282,7 @@ export class WorkerPool implements Sleeper {
     let reply: ClaimReply | undefined
     try {
       reply = await finishAndClaim(this.#requests, this.#claim(wanted, finished))
+      this.#ends.stored(finished, reply.stale)
     } catch (error) {
       // What finished is told again: the fence makes sure that it counts once.
       this.#finished = finished.concat(this.#finished)
@@ -410,20 +417,17 @@ export class WorkerPool implements Sleeper {
     const finish = finishOf(job, result, { maxRetries, maxThrottles })
     this.#figures.ended(job.type, finish, durationMs)
     const lesson = run.lessons?.lessonFor(upstream)
-    if (job.actionLane === '') this.#tell(job, finish, undefined, lesson)
-    else
-      this.#tell(
-        job,
-        finish,
-        toldOf(job, result, finish, { durationMs, endedAt: this.#clock.date(), maxResultBytes }),
-        lesson,
-      )
+    const measured = { durationMs, endedAt: this.#clock.date(), maxResultBytes }
+    const told = job.actionLane === '' ? undefined : toldOf(job, result, finish, measured)
+    this.#ends.note(this.#tell(job, finish, told, lesson), job, result)
   }
 
-  #tell(job: LeasedJob, finish: Finish, action?: FinishedInAction, lesson?: Lesson): void {
+  #tell(job: LeasedJob, finish: Finish, action?: FinishedInAction, lesson?: Lesson): FinishedJob {
     this.#leases.drop(job.fence)
-    this.#finished.push(finishedJob(job, finish, action, lesson))
+    const finished = finishedJob(job, finish, action, lesson)
+    this.#finished.push(finished)
     this.#flushSoon()
+    return finished
   }
 
   /** All hands at once (or a call full of them), or whatever has ended a little later. */
