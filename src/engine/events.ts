@@ -20,6 +20,7 @@ export const eventTypes = [
   'tenant.parked',
   'limits.changed',
   'schedule.missed',
+  'audit.repaired',
 ] as const
 
 /** Something that happened in a queue. */
@@ -34,7 +35,7 @@ export interface QueueEvent {
   readonly action?: string
   /** The job's generated id. */
   readonly job?: string
-  /** Why a job failed or died, or which limit parked a tenant. */
+  /** Why a job failed or died, which limit parked a tenant, or what an audit has put right (a kind of difference). */
   readonly reason?: string
   /** The name of the schedule. */
   readonly schedule?: string
@@ -42,6 +43,8 @@ export interface QueueEvent {
   readonly missed?: number
   /** Of a parked tenant: when it may run again, in ms since 1970. */
   readonly until?: number
+  /** Of an audit: the tenant, job, lane, action or claim that was put right; empty for the queue's own counts. */
+  readonly subject?: string
 }
 
 const rules = {
@@ -81,7 +84,7 @@ export async function* followEvents(
 function toEvent({ id, fields }: StreamEntry): QueueEvent {
   const [tenant, action] = [fields.get('tenant'), fields.get('action')]
   const [job, reason, until] = [fields.get('job'), fields.get('reason'), fields.get('until')]
-  const schedule = fields.get('schedule')
+  const [schedule, subject] = [fields.get('schedule'), fields.get('subject')]
   return {
     id,
     at: Number(id.split('-')[0]),
@@ -91,6 +94,7 @@ function toEvent({ id, fields }: StreamEntry): QueueEvent {
     ...(job === undefined ? {} : { job }),
     ...(reason === undefined ? {} : { reason }),
     ...(schedule === undefined ? {} : { schedule: fromToken(schedule), missed: Number(fields.get('missed')) }),
+    ...(subject === undefined ? {} : { subject }),
     ...(until === undefined ? {} : { until: Math.round(Number(until) / 1_000) }),
   }
 }

@@ -3,6 +3,7 @@ import { attachLimits, type LimitsOption } from '../limits/attachment.ts'
 import { problemOfGroups, type Shared, sharedAmong } from '../limits/shared.ts'
 import { type Level, levels } from '../store/names.ts'
 import type { DeclaredSettings, LimitRules, SettingValues } from '../store/settings.ts'
+import { repeatingAuditRules } from './audit/audit-options.ts'
 import { backoffRules, checkBackoffs, congestionValues } from './congestion-options.ts'
 
 /** Options of a queue. What is marked *shared* is stored with the queue and holds for every process that serves it. */
@@ -162,6 +163,33 @@ export interface QueueOptions {
      */
     retentionMs?: number
   }
+  /**
+   * A slow audit looks again and again whether every job is in exactly one place and every count is what it counts, and puts
+   * right what differs. One process of all that work for the queue does it at a time.
+   */
+  audit?: {
+    /**
+     * Whether this process takes part.
+     * @default true
+     */
+    enabled?: boolean
+    /**
+     * From the start of one round over the whole queue to that of the next, at least.
+     * @default 600_000
+     */
+    everyMs?: number
+    /**
+     * Between two steps of a round while the queue works: each takes Redis a millisecond or less. Shorter finds sooner what
+     * differs, and takes more of its time.
+     * @default 500
+     */
+    stepMs?: number
+    /**
+     * The same while nothing is claimed: an idle process sends next to nothing.
+     * @default 60_000
+     */
+    idleStepMs?: number
+  }
 }
 
 interface QueueLimits {
@@ -205,6 +233,7 @@ export const queueRules = {
   keepEventsMs: integer({ min: 1_000, max: 366 * day, default: day }),
   maxEvents: integer({ min: 100, max: 1_000_000, default: 10_000 }),
   congestion: group(backoffRules),
+  audit: group(repeatingAuditRules),
 }
 
 export type QueueSettings = Settings<typeof queueRules>

@@ -24,7 +24,8 @@ import type { Aggregate, AggregateOptions } from './actions/aggregate.ts'
 import { Aggregates } from './actions/aggregates.ts'
 import { Duties } from './actions/duties.ts'
 import type { TellWebhook } from './actions/duty-work.ts'
-import { type AuditOptions, type AuditReport, audit } from './audit.ts'
+import { type AuditOptions, type AuditReport, audit } from './audit/audit.ts'
+import { Auditor } from './audit/auditor.ts'
 import type { ClaimedJob } from './claimed-job.ts'
 import { Claimer } from './claimer.ts'
 import { CongestionControl } from './congestion-control.ts'
@@ -116,6 +117,7 @@ export class Queue {
   readonly #aggregates: Aggregates
   readonly #duties: Duties
   readonly #ticker: Ticker
+  readonly #auditor: Auditor
   readonly #pool: WorkerPool
   readonly #feed: EventFeed
   readonly #middleware: Middleware[] = []
@@ -205,6 +207,7 @@ export class Queue {
     const dutyRequests = new Requests({ ...shared, client: `${parts.client}-duties`, keys: dutyKeys })
     this.#aggregates = new Aggregates({ ...parts, requests: dutyRequests, onDue: () => this.#duties.lookAnew() })
     this.#ticker = new Ticker({ ...parts, requests: dutyRequests })
+    this.#auditor = new Auditor({ ...parts, requests: dutyRequests, settings: this.#settings.audit })
     const { leaseMs, shutdownGraceMs: graceMs, unknownTypeMs } = this.#settings
     this.#duties = new Duties({
       ...parts,
@@ -285,6 +288,7 @@ export class Queue {
     }
     const chosen = checkOptions(`process("${type}")`, options, processRules)
     this.#duties.serve()
+    this.#auditor.serve()
     this.#pool.add(
       type,
       {
@@ -327,6 +331,7 @@ export class Queue {
     )
     await this.#ready()
     this.#duties.serve()
+    this.#auditor.serve()
     return this.#claimer.claim({ wanted, leaseMs, levels: served ?? levels })
   }
 

@@ -63,6 +63,24 @@ it('show each limit of the queue and its levels, and forget one that is taken of
   expect(after).not.toContain('partner')
 })
 
+it('count what audits have put right, by kind', async () => {
+  const queue = sluice.queue('audited')
+  const observed = new Metrics({ queues: new Map([['audited', queue]]), store: storeOf(sluice) })
+  await queue.submit({ type: 'T', tenant: 'a' })
+  const client = server.client()
+  await client.hset('sluice:{audited}:audited:running', 'a', 2)
+  client.disconnect()
+  await queue.audit({ repair: false })
+  const before = await observed.expose({ openStreams: 0, connections: 0 })
+  await queue.audit()
+  const after = await observed.expose({ openStreams: 0, connections: 0 })
+  observed.close()
+
+  expect(before).not.toContain('sluice_audit_differences_total{')
+  expect(after).toContain('sluice_audit_differences_total{queue="audited",kind="tenant.running"} 1')
+  expect(after).toContain('sluice_audit_rounds_total{queue="audited"} 0')
+})
+
 it('measure requests by their route', async () => {
   metrics.observeRequest({ method: 'GET', route: '/v1/queues/:queue', status: 200, seconds: 0.02 })
 

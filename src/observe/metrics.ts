@@ -35,6 +35,7 @@ const countsOfQueue = {
   sluice_dead_letters_discarded_total: ['deadLettersDiscarded', 'Dead letters that were discarded.'],
   sluice_schedule_ticks_total: ['ticks', 'Ticks of schedules that got a job.'],
   sluice_schedule_ticks_missed_total: ['ticksMissed', 'Ticks of schedules that got no job.'],
+  sluice_audit_rounds_total: ['audits', 'Rounds of the repeating audit over the whole queue.'],
 } as const satisfies Record<string, readonly [keyof QueueCounts, string]>
 
 const requestSeconds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -62,6 +63,7 @@ interface Reading {
   readonly ofLimits: readonly LimitCount[]
   readonly congestion: CongestionSummary
   readonly backoffs: KeptHistogram
+  readonly repaired: ReadonlyMap<string, number>
   readonly nextDue: NextDue & { readonly schedule: number | undefined }
   readonly refused: Readonly<Record<Refusal, number>>
   readonly deadLetters: number
@@ -95,6 +97,12 @@ export class Metrics {
     name: 'sluice_submits_rejected_total',
     help: 'Submits that this process has refused, by reason.',
     labelNames: ['queue', 'reason'],
+    registers: [this.#registry],
+  })
+  readonly #repaired = new Counter({
+    name: 'sluice_audit_differences_total',
+    help: 'What audits have found and put right, by kind.',
+    labelNames: ['queue', 'kind'],
     registers: [this.#registry],
   })
   readonly #limits = new LimitMetrics(this.#registry)
@@ -191,6 +199,7 @@ export class Metrics {
     // In one go, without a pause: another scrape that is under way sees all of it or none.
     for (const counter of this.#totals.values()) counter.reset()
     this.#refused.reset()
+    this.#repaired.reset()
     this.#congestion.reset()
     this.#nextDue.reset()
     this.#limits.reset()
@@ -245,6 +254,7 @@ export class Metrics {
       const due = nextDue[what]
       if (due !== undefined) this.#nextDue.set({ queue, what }, due / 1000)
     }
+    for (const [kind, count] of reading.repaired) this.#repaired.inc({ queue, kind }, count)
     for (const reason of refusals) this.#refused.inc({ queue, reason }, refused[reason])
     this.#limits.write(queue, limits, ofLimits)
     this.#congestion.write(queue, { summary: reading.congestion, counts, backoffs: reading.backoffs })

@@ -37,6 +37,7 @@ const fixed = {
   schedules: 'schedules',
   backlog: 'backlog',
   congestion: 'congestion',
+  audit: 'audit',
 } as const
 
 /**

@@ -26,8 +26,13 @@ const UNCONFIRMED = new Set([
   'tick-schedules',
   'acquire-permits',
   'acquire-shared',
-  'audit-queue',
-  'audit-tenant',
+  'audit-claims',
+  'audit-delayed',
+  'audit-places',
+  'audit-running',
+  'audit-tenants',
+  'audit-waiting',
+  'take-audit',
   'record-congestion',
 ])
 

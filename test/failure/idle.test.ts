@@ -10,7 +10,8 @@ afterEach(() => scenario.stop())
 
 describe('an idle process', () => {
   it('sends at most one request every 5 s, counted on the wire, and starts new work at once', async () => {
-    scenario = await Scenario.start({ proxy: true })
+    // It has the audit of the queue in hand.
+    scenario = await Scenario.start({ proxy: true, queue: { audit: { everyMs: 1_000 } } })
     const worker = await scenario.worker()
     await scenario.submitted({ count: 20, chunk: 20 })
     await worker.ended(20)

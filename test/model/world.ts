@@ -1,5 +1,6 @@
 import { deepStrictEqual } from 'node:assert'
 import type { Redis as IoRedis } from 'ioredis'
+import { AuditWalk } from '../../src/engine/audit/audit-walk.ts'
 import { keyPrefix, type QueueKeys, queueKeys } from '../../src/store/keys.ts'
 import type { Level } from '../../src/store/names.ts'
 import type { Redis, RedisArgument } from '../../src/store/redis.ts'
@@ -168,6 +169,13 @@ export class World {
   async audit(): Promise<void> {
     const found = await readable(this.#direct, await this.dump(), this.#start)
     deepStrictEqual(found, predictKeyspace(this.model), 'the whole keyspace')
+    await this.auditByScripts()
+  }
+
+  /** What the queue's own audit says: whatever has happened, it must find nothing to put right. */
+  async auditByScripts(): Promise<void> {
+    const walk = new AuditWalk(this.client(0).requests, { isRepairing: false, nowUs: this.nowUs })
+    while (!walk.isOver) deepStrictEqual((await walk.step()).differences, [], `the audit, ${walk.position}`)
   }
 
   /** All keys but the alarm, which runs out by the server's own time. */

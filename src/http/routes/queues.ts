@@ -31,6 +31,10 @@ const counts = z
     deadLettersExpired: count.optional(),
     deadLettersRetried: count.optional(),
     deadLettersDiscarded: count.optional(),
+    ticks: count.optional(),
+    ticksMissed: count.optional(),
+    audits: count.optional(),
+    differences: count.optional(),
   })
   .meta({ description: 'Over all tenants; for the key of a tenant its own jobs only.' })
 

@@ -8,7 +8,7 @@ local time = require "time"
 
 local lineup = {}
 
-local FRONT_LOOKED_AT = 1000 -- of jobs that came back, for their records
+local FRONT_LOOKED_AT = 100 -- of jobs that came back to one lane, for their records: those that go next
 local MARKS_LOOKED_AT = 500 -- cancelled jobs that no claim has met yet
 local MOST_LANES = 1000 -- lanes of one tenant looked at in one script
 
@@ -24,7 +24,7 @@ end
 
 -- All lanes that anything knows of: the default ones, those with a number or a job they wait for, those of actions,
 -- those in turns, and those the caller has met. nil when they are too many to be looked at in one script.
-local function known_lanes(q, tenant, met, met_from)
+local function known_lanes(q, tenant, met, met_from, met_to)
   local lanes = { list = {}, by_id = {} }
   local hash_key = q.keys.prefix .. "lanes:" .. tenant.name
   local actions_key = q.keys.prefix .. "actions:" .. tenant.name
@@ -58,7 +58,7 @@ local function known_lanes(q, tenant, met, met_from)
       add(lanes, action.rules.level, action.rules.lane).action = action
     end
   end
-  for i = met_from, #met do
+  for i = met_from, met_to do
     add(lanes, string.match(met[i], "^(%l+):(.*)$"))
   end
   return lanes
@@ -67,11 +67,11 @@ end
 -- A job that came back and has no record any more is lost; its place goes.
 local function look_at_front(q, tenant, lane)
   lane.front_key = q.keys.prefix .. "front:" .. lane.id .. ":" .. tenant.name
-  local jobs = redis.call("LRANGE", lane.front_key, 0, FRONT_LOOKED_AT - 1)
   local length = redis.call("LLEN", lane.front_key)
-  local texts = #jobs > 0 and redis.call("HMGET", q.keys.aside, unpack(jobs)) or {}
-  for i, job in ipairs(jobs) do
-    if not texts[i] then
+  local jobs = length > 0 and redis.call("LRANGE", lane.front_key, 0, FRONT_LOOKED_AT - 1) or {}
+  for _, job in ipairs(jobs) do
+    -- Not the records themselves: they may be large.
+    if redis.call("HEXISTS", q.keys.aside, job) == 0 then
       length = length - 1
       auditing.differs(q, "front.record", job, "a record", "none", function()
         redis.call("LREM", lane.front_key, 1, job)
@@ -133,10 +133,11 @@ local function check_turns(q, tenant, lanes, level)
       kept[#kept + 1], seen[lane.token] = lane.token, true
     end
   end
-  local is_same = #kept == #standing.turns and line.lane == kept[1]
   if line.lanes ~= #kept then
     auditing.differs(q, "turns.count", level .. ":" .. tenant.name, #kept, line.lanes)
-  elseif is_same then
+  elseif line.lane ~= kept[1] then
+    auditing.differs(q, "turns.current", level .. ":" .. tenant.name, kept[1] or "none", line.lane or "none")
+  elseif #kept == #standing.turns then
     return
   end
   q.audit.repairs[#q.audit.repairs + 1] = function()
@@ -148,6 +149,24 @@ local function check_turns(q, tenant, lanes, level)
   end
   -- What is asked next, as it will be.
   line.expected_lanes = #kept
+end
+
+-- What waits of an action is what stands in its lane and is not cancelled.
+local function check_action(q, lane, holders)
+  local action = lane.action
+  if not action or actions.is_over(action) then
+    return
+  end
+  local subject = action.tenant .. ":" .. action.name
+  local waiting = lane.length + lane.front - action.marks
+  if action.waiting ~= waiting then
+    auditing.differs(q, "action.waiting", subject, waiting, action.waiting, function()
+      action.waiting, action.changed = waiting, true
+    end)
+  end
+  if action.delayed ~= 0 or action.running ~= 0 then
+    holders[#holders + 1] = "action:" .. subject
+  end
 end
 
 -- How many cancelled jobs stand in the lists of the tenant; nil: there are too many marks to look through.
@@ -166,14 +185,15 @@ function lineup.marks(q, tenant)
     end
   end
   for _, action in ipairs(q.actions and q.actions.list or {}) do
-    marks = marks + action.marks
+    marks = marks + (action.tenant == tenant.name and action.marks or 0)
   end
   return marks
 end
 
--- Answers how many jobs stand in its lists, and how many of them came back; nil: too many lanes.
-function lineup.check(q, tenant, met, met_from)
-  local lanes = known_lanes(q, tenant, met, met_from)
+-- Answers how many jobs stand in its lists, how many of them came back, and in how many lanes; nil: in too many. Adds
+-- to `holders` the actions that say to have jobs elsewhere.
+function lineup.check(q, tenant, met, met_from, met_to, holders)
+  local lanes = known_lanes(q, tenant, met, met_from, met_to)
   if not lanes then
     return nil
   end
@@ -181,12 +201,13 @@ function lineup.check(q, tenant, met, met_from)
   for _, lane in ipairs(lanes.list) do
     measure(q, tenant, lane)
     check_number(q, tenant, lane)
+    check_action(q, lane, holders)
     listed, fronts = listed + lane.length + lane.front, fronts + lane.front
   end
   for _, level in ipairs(queue.LEVELS) do
     check_turns(q, tenant, lanes, level)
   end
-  return listed, fronts
+  return listed, fronts, #lanes.list
 end
 
 return lineup

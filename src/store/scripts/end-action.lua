@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Ends an action by hand: seals it, so that it completes when its last job has ended, or cancels it now.
+-- Ends an action by hand: seals it, so that it completes when its last job has ended, or cancels it now. Or sees
+-- whether it is over by its counts, when the audit has put them right.
 -- Replies {"done", state}, {"unknown"} or {"unregistered"}. An action that has ended stays as it ended.
 local time = require "time"
 local queue = require "queue"
@@ -33,7 +34,7 @@ local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local tenant = ARGV[3] -- whose it is
 local name = ARGV[4] -- of the action
-local verb = ARGV[5] -- seal or cancel
+local verb = ARGV[5] -- seal, cancel, or judge: whether it is over by its counts, which somebody has put right
 
 local known = requests.recall(client_key, request)
 if known then
@@ -57,6 +58,9 @@ if verb == "cancel" and not actions.is_over(action) then
   endings.end_early(q, action, "CANCELED")
 elseif verb == "seal" and not actions.is_closed(action) then
   endings.seal(q, action)
+  endings.judge(q)
+elseif verb == "judge" then
+  action.changed = true
   endings.judge(q)
 end
 actions.close(q)

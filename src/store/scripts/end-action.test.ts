@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { jobsOf, record, ScriptStore } from '../../testing/script-store.ts'
 import { cancelJob } from './cancel-job.ts'
+import { endAction } from './end-action.ts'
 import { freeTrash } from './free-trash.ts'
 import { addressOf, readJob } from './read-job.ts'
 
@@ -285,6 +286,22 @@ it('wakes an idle worker for what is to be done about the end', async () => {
   const { changes } = await store.changesOf(() => store.sealAction('mail'))
 
   expect(changes).toMatchObject({ duties: { 'webhook:a:mail': 1_000_000_000 }, idle: null, 'wake:sleeper': ['work'] })
+})
+
+it('judges an action by counts that were put right, and no other way', async () => {
+  await store.openAction('mail')
+  await store.submit('a', 1, { lane: '@mail' })
+  const judge = () => endAction(store.requests(), { tenant: 'a', name: 'mail', verb: 'judge' }, store.nowUs)
+  expect(await judge()).toBe('CREATED')
+  await store.sealAction('mail')
+  expect(await judge()).toBe('DISPATCHED')
+  await store.client.eval(
+    "local v = { cmsgpack.unpack(redis.call('HGET', KEYS[1], 'state')) } v[6] = 0 redis.call('HSET', KEYS[1], 'state', cmsgpack.pack(unpack(v)))",
+    1,
+    `${store.keys().queue.slice(0, -'queue'.length)}action:a:mail`,
+  )
+
+  expect(await judge()).toBe('COMPLETED')
 })
 
 it('knows no action that was never opened', async () => {

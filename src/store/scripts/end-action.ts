@@ -5,7 +5,7 @@ import type { ActionState } from './open-action.ts'
 /** Undefined: there is no such action, or not any more. */
 export async function endAction(
   requests: Requests,
-  action: { tenant: string; name: string; verb: 'seal' | 'cancel' },
+  action: { tenant: string; name: string; verb: 'seal' | 'cancel' | 'judge' },
   nowUs = '',
 ): Promise<ActionState | undefined> {
   const [word, state] = await requests.run('end-action', script, (request) => ({

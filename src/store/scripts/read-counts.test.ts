@@ -43,6 +43,8 @@ it('counts jobs by where they are and by what became of them, and changes nothin
     throttled: 0,
     ticks: 0,
     ticksMissed: 0,
+    audits: 0,
+    differences: 0,
     unknownType: 0,
     unparked: 0,
     waiting: 2,

@@ -32,6 +32,10 @@ const statistics = {
   ticks: 'ticks',
   /** Ticks of schedules that got none. */
   ticksMissed: 'ticks_missed',
+  /** Rounds of the repeating audit. */
+  audits: 'audits',
+  /** Things that an audit has put right. */
+  differences: 'differences',
 } as const
 
 /** Kept by the transitions themselves, so that reading them costs the same at any size. */
@@ -53,6 +57,8 @@ export interface AllCounts {
   readonly ofLimits: readonly LimitCount[]
   /** How long jobs had to wait that an upstream pushed back without saying for how long, in seconds. */
   readonly backoffs: Histogram
+  /** What audits have put right, by kind. */
+  readonly repaired: ReadonlyMap<string, number>
 }
 
 /** In seconds, as congestion.lua counts them. */
@@ -70,7 +76,14 @@ export async function readAllCounts(requests: Requests, nowUs = ''): Promise<All
   const counts: Record<string, number> = { waiting, delayed, running }
   for (const [name, field] of Object.entries(statistics)) counts[name] = Number(fields.get(field) ?? 0)
   const ofLimits = [...fields].flatMap(([field, count]) => limitCount(field, Number(count)) ?? [])
-  return { counts: counts as QueueCounts, ofLimits, backoffs: backoffsOf(fields) }
+  return { counts: counts as QueueCounts, ofLimits, backoffs: backoffsOf(fields), repaired: repairedOf(fields) }
+}
+
+const REPAIRED = 'difference:'
+
+function repairedOf(fields: ReadonlyMap<string, string>): Map<string, number> {
+  const ofKinds = [...fields].filter(([field]) => field.startsWith(REPAIRED))
+  return new Map(ofKinds.map(([field, count]) => [field.slice(REPAIRED.length), Number(count)]))
 }
 
 /** `backoff:<bound>`, `backoff:more` for what is longer than all, and `backoff_ms` for all together. */

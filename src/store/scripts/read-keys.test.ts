@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { ScriptStore } from '../../testing/script-store.ts'
-import { walkKeys } from './read-keys.ts'
+import { readKeys } from './read-keys.ts'
 
 let store: ScriptStore
 
@@ -11,14 +11,22 @@ beforeEach(() => store.begin())
 afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
 afterAll(() => store.stop())
 
+async function readAll(): Promise<string[]> {
+  const found: string[] = []
+  let cursor = '0'
+  do {
+    const step = await readKeys(store.requests(), { cursor, count: 2, nowUs: store.nowUs })
+    found.push(...step.names)
+    cursor = step.cursor
+  } while (cursor !== '0')
+  return [...new Set(found)].sort()
+}
+
 it('names the keys of the queue and no other, and changes nothing', async () => {
   await store.submit('a', 1)
   await store.client.set('test:{q}:qq:other', '1')
-  const found: string[] = []
 
-  const { changes } = await store.changesOf(async () => {
-    for await (const names of walkKeys(store.requests(), 2)) found.push(...names)
-  })
+  const { reply, changes } = await store.changesOf(readAll)
 
   const expected = [
     'queue',
@@ -29,6 +37,16 @@ it('names the keys of the queue and no other, and changes nothing', async () => 
     'lane:normal:default:a',
     'client:producer',
   ]
-  expect([...new Set(found)].sort()).toEqual(expected.sort())
+  expect(reply).toEqual(expected.sort())
   expect(changes).toEqual({})
+})
+
+it('says for how long nobody has claimed anything', async () => {
+  await store.submit('a', 1)
+  await store.claim(1)
+  store.now += 2_000_000
+
+  const { quietMs } = await readKeys(store.requests(), { cursor: '0', count: 2, nowUs: store.nowUs })
+
+  expect(quietMs).toBe(2_000)
 })

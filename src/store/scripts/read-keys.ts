@@ -1,14 +1,21 @@
 import type { Requests } from '../requests.ts'
 import { readKeys as script } from '../scripts.generated.ts'
 
-/** Every key of the queue, without its prefix, in batches. What is made or goes meanwhile may be missed. */
-export async function* walkKeys(requests: Requests, count: number): AsyncGenerator<readonly string[]> {
-  let cursor = '0'
-  do {
-    const at = cursor
-    const reply = await requests.run('read-keys', script, () => ({ cursor: at, count }))
-    const [, next, names] = reply as ['keys', string, string[]]
-    cursor = next
-    if (names.length > 0) yield names
-  } while (cursor !== '0')
+export interface MetKeys {
+  /** Of the queue, without its prefix. What is made or goes during a walk may be missed. */
+  readonly names: readonly string[]
+  /** Where the next step goes on; `0` at the end. */
+  readonly cursor: string
+  /** For how long nobody has claimed anything of the queue. */
+  readonly quietMs: number
+}
+
+export async function readKeys(
+  requests: Requests,
+  from: { cursor: string; count: number; nowUs?: string },
+): Promise<MetKeys> {
+  const { nowUs = '', cursor: at, count } = from
+  const reply = await requests.run('read-keys', script, () => ({ nowGiven: nowUs, cursor: at, count }))
+  const [, quietUs, cursor, names] = reply as ['keys', string, string, string[]]
+  return { names, cursor, quietMs: Number(quietUs) / 1_000 }
 }

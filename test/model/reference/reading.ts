@@ -44,6 +44,8 @@ export function countsOf(queue: QueueState): QueueCounts {
     deadLettersDiscarded: counted('deadLettersDiscarded'),
     ticks: counted('ticks'),
     ticksMissed: counted('ticksMissed'),
+    audits: counted('audits'),
+    differences: counted('differences'),
   }
 }
 

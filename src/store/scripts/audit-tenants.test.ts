@@ -1,0 +1,110 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { record, ScriptStore } from '../../testing/script-store.ts'
+import { auditTenants } from './audit-tenants.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.begin())
+afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
+afterAll(() => store.stop())
+
+function audit({ isRepairing = true, tenants = ['a'], lanes = [] as string[] } = {}) {
+  const met = tenants.map((name) => ({ name, lanes }))
+  return auditTenants(store.requests(), met, { isRepairing, nowUs: store.nowUs })
+}
+
+async function fill(): Promise<void> {
+  await store.submit('a', 2)
+  await store.submit('a', 1, { lane: 'named' })
+  await store.claim(1)
+}
+
+it('finds nothing in tenants that are as they should be, and changes nothing', async () => {
+  await fill()
+  await store.submit('b', 2)
+
+  const { reply, changes } = await store.changesOf(() => audit({ tenants: ['a', 'b', 'gone'] }))
+
+  expect(reply).toMatchObject({ differences: [], lookedAt: 3, skipped: [] })
+  expect(changes).toEqual({})
+})
+
+it('puts a tenant back in line that stands in no set, counts that and tells of it', async () => {
+  await store.submit('a', 2)
+  await store.submit('b', 1)
+  await store.client.zrem(store.keys().readyNormal, 'a')
+  await store.client.zrem(store.keys().sinceNormal, 'a')
+
+  const { reply, changes } = await store.changesOf(() => audit({ tenants: ['b', 'a'] }))
+
+  expect(reply.differences.map(({ kind }) => kind)).toEqual(['ready.normal.missing', 'since.normal.missing'])
+  expect(changes).toMatchObject({
+    'ready:normal': { a: 1_000_000_001 },
+    'since:normal': { a: 1_000_000_000 },
+    queue: { differences: '2', 'difference:ready.normal.missing': '1', 'difference:since.normal.missing': '1' },
+  })
+  expect(Object.keys(changes).sort()).toEqual(['events', 'queue', 'ready:normal', 'since:normal'])
+})
+
+it('only looks when it is told so', async () => {
+  await store.submit('a', 2)
+  await store.client.del(store.keys().readyNormal)
+
+  const { reply, changes } = await store.changesOf(() => audit({ isRepairing: false }))
+
+  expect(reply.differences).toEqual([
+    { kind: 'ready.normal.missing', subject: 'a', expected: '1000000001', found: 'none' },
+  ])
+  expect(changes).toEqual({})
+})
+
+it('makes no tenant of a name that is gone by now, although it mends another', async () => {
+  await store.submit('a', 2)
+  await store.client.del(store.keys().readyNormal)
+
+  const { changes } = await store.changesOf(() => audit({ tenants: ['gone', 'a'] }))
+
+  expect(changes).not.toHaveProperty('tenant:gone')
+})
+
+it('counts the jobs of a lane that nothing but its key leads to', async () => {
+  await store.submit('a', 2, { lane: 'named' })
+  const start = store.keys().queue.slice(0, -'queue'.length)
+  await store.client.del(`${start}tenant:a`, `${start}lanes:a`, store.keys().readyNormal, store.keys().sinceNormal)
+
+  await audit({ lanes: ['normal:named'] })
+
+  expect(await audit({ lanes: ['normal:named'] })).toMatchObject({ differences: [] })
+  expect((await store.claim(2)).jobs).toHaveLength(4)
+})
+
+it('leaves those for another call that would be too much for one', async () => {
+  const tenants = Array.from({ length: 300 }, (_, at) => `t${at}`)
+
+  const { lookedAt } = await audit({ tenants })
+
+  // Every tenant has a lane on each level that is looked at, whether there is anything in it or not.
+  expect(lookedAt).toBe(200)
+})
+
+it('names those whose delayed jobs are to be counted', async () => {
+  await store.submit('a', 0, { kind: 'later', entries: ['+60000000', '', record(1)] })
+
+  expect(await audit()).toMatchObject({ differences: [], holders: ['tenant:a'] })
+})
+
+it('runs while Redis is out of memory', async () => {
+  await fill()
+
+  expect(await store.outOfMemory(() => audit())).toMatchObject({ differences: [] })
+})
+
+it('changes nothing in a store that does not know the queue', async () => {
+  await store.empty()
+
+  await expect(audit()).rejects.toThrow('unregistered')
+  expect(await store.dump()).toEqual({})
+})

@@ -1,0 +1,27 @@
+import { type Audited, type AuditMode, decodeAudited, modeArguments } from '../difference.ts'
+import type { Requests } from '../requests.ts'
+import { auditTenants as script } from '../scripts.generated.ts'
+
+/** A tenant to look at, with the lanes of it whose keys were met. */
+export interface MetTenant {
+  readonly name: string
+  readonly lanes: readonly string[]
+}
+
+export interface AuditedTenants extends Audited {
+  /** How many of them, the first ones: the others are for another call. */
+  readonly lookedAt: number
+  /** Counts that say that jobs are delayed or run: `tenant:<tenant>`, `action:<tenant>:<action>`. */
+  readonly holders: readonly string[]
+}
+
+export async function auditTenants(
+  requests: Requests,
+  tenants: readonly MetTenant[],
+  mode: AuditMode,
+): Promise<AuditedTenants> {
+  const met = tenants.flatMap(({ name, lanes }) => [name, lanes.length, ...lanes])
+  const reply = await requests.run('audit-tenants', script, () => ({ ...modeArguments(mode), met }))
+  const [, , , lookedAt, skipped, holders] = reply as [string, string, unknown, number, string[], string[]]
+  return { ...decodeAudited(reply), skipped: skipped.map((name) => `tenant:${name}`), lookedAt, holders }
+}

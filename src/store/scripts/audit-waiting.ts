@@ -1,0 +1,7 @@
+import { type Audited, type AuditMode, decodeAudited, modeArguments } from '../difference.ts'
+import type { Requests } from '../requests.ts'
+import { auditWaiting as script } from '../scripts.generated.ts'
+
+export async function auditWaiting(requests: Requests, mode: AuditMode): Promise<Audited> {
+  return decodeAudited(await requests.run('audit-waiting', script, () => modeArguments(mode)))
+}
