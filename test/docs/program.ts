@@ -10,7 +10,8 @@ const execute = promisify(execFile)
 
 /** Runs a program in a folder of its own, to its end; one that would run on is closed after its last line. */
 export async function runProgram(text: string): Promise<string> {
-  const ends = text.includes('sluice.close()') ? text : `${text}\nawait sluice.close()\n`
+  const runsOn = /^const sluice\b/m.test(text) && !text.includes('sluice.close()')
+  const ends = runsOn ? `${text}\nawait sluice.close()\n` : text
   const { folder, remove } = snippetProject([{ fileName: 'program.mts', text: ends }])
   onTestFinished(async () => {
     await stopEmbeddedServer({ dataDir: join(folder, '.sluice') })

@@ -107,6 +107,30 @@ describe('the package, packed and installed in an empty project', () => {
     })
   })
 
+  it('has what tests need, for a runner that knows nothing of it', async () => {
+    const printed = await installed.run(
+      'mail.test.mjs',
+      `import assert from 'node:assert/strict'
+       import { after, test } from 'node:test'
+       import { finished, memoryUpstream, startSluice, startUpstream } from 'sluice/testing'
+       const { sluice, clock, close } = await startSluice()
+       const http = await startUpstream({ limit: 1 })
+       after(() => Promise.all([close(), http.stop()]))
+       test('a mail is sent when it is due', async () => {
+         const upstream = memoryUpstream({ limit: 1, clock })
+         const queue = sluice.queue('mail')
+         queue.process('SEND', async () => (await upstream.fetch('https://mail.example/')).status)
+         const { id } = await queue.submit({ type: 'SEND', payload: 1, delayMs: 3_600_000 })
+         assert.deepEqual((await clock.runUntil(finished(queue, id))).result, 200)
+         assert.equal(clock.now(), 3_600_000)
+         assert.equal((await fetch(http.url)).status, 200)
+       })`,
+    )
+
+    expect(printed).toMatch(/^# pass 1$/m)
+    expect(printed).toMatch(/^# fail 0$/m)
+  })
+
   it('brings its types along, also for a compiler that reads every declaration', async () => {
     const problems = await installed.compile(
       'consumer.mts',
