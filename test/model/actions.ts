@@ -12,8 +12,11 @@ const SECOND = 1_000_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
-/** Ahead of UTC by one hour, from the second day of a run by two, from the fourth by one again. */
-const changingClocks = [0, 3_600, 1_700_100_000, 7_200, 1_700_270_000, 3_600]
+/**
+ * Ahead of UTC by two hours and soon by one: put back over the end of a window of six hours, which is at one o'clock. From the
+ * fourth day of a run by two again. Zones change no two times in a few days.
+ */
+const changingClocks = [0, 7_200, 1_700_004_600, 3_600, 1_700_270_000, 7_200]
 
 /** Now and then one of many, so that there are more than a script looks at at once. */
 const tenant = fc.oneof(
@@ -97,7 +100,7 @@ const lesson: fc.Arbitrary<LessonStep> = fc.record({
   reading: fc.option(
     fc.record({
       remaining: fc.constantFrom(0, 3, 8, 50),
-      resetInMs: fc.constantFrom(400, 3_000, 4_000, 60_000),
+      resetInMs: fc.constantFrom(0, 400, 3_000, 4_000, 60_000),
       limit: fc.constantFrom<(number | undefined)[]>(undefined, 10, 60),
     }),
   ),

@@ -1,16 +1,36 @@
-import type { AttachedRule, DeclaredSettings, LimitChange, LimitRule, LimitScope } from '../../src/store/settings.ts'
+import type {
+  AttachedRule,
+  DeclaredSettings,
+  LimitChange,
+  LimitRule,
+  LimitScope,
+  SettingsPatch,
+} from '../../src/store/settings.ts'
 import type { Action, LessonStep } from './steps.ts'
 
 /**
  * What a whole run is about. Where everything is drawn at random, a quota that is fed while jobs of several costs wait for
  * it hardly ever comes together: such a run has many of one thing.
  */
-export const focuses = ['all', 'all', 'quotas', 'windows', 'costs', 'quotas and costs'] as const
+export const focuses = [
+  'all',
+  'all',
+  'quotas',
+  'windows',
+  'costs',
+  'quotas and costs',
+  'buckets',
+  'strict shares',
+] as const
 export type Focus = (typeof focuses)[number]
+
+const none = { queue: [], high: [], normal: [], low: [], tenant: [] }
 
 export function focusSettings(focus: Focus, settings: DeclaredSettings): DeclaredSettings {
   if (focus === 'all') return settings
   if (focus.includes('quotas')) return { ...settings, limits: oneQuota(settings) }
+  if (focus === 'buckets') return { ...settings, limits: buckets(settings) }
+  if (focus === 'strict shares') return strictly(settings)
   const limits = Object.entries(settings.limits).map(([scope, rules]) => [
     scope,
     rules.map((rule) => turned(focus, rule)),
@@ -20,10 +40,27 @@ export function focusSettings(focus: Focus, settings: DeclaredSettings): Declare
 
 /** One, of the queue or of every tenant: of several that must all be known first, hardly any job would come through. */
 function oneQuota({ values }: DeclaredSettings): DeclaredSettings['limits'] {
-  const none = { queue: [], high: [], normal: [], low: [], tenant: [] }
   const scope = values.max_wait === 0 ? 'queue' : 'tenant'
   const chosen = quotas[(values.quantum + values.max_stalls) % quotas.length] as object
   return { ...none, [scope]: [{ name: scope, kind: 'quota', ...chosen }] }
+}
+
+/** Fast ones, of the queue and of every tenant: some that save up, and one that jobs come back to in the same second. */
+function buckets({ values }: DeclaredSettings): DeclaredSettings['limits'] {
+  const tenant = { kind: 'bucket', count: 20, window: SECOND, burst: values.quantum, jitter: 50 * MS } as const
+  const queue = { kind: 'bucket', count: 100, window: HOUR, burst: 8 * values.max_stalls, jitter: 50 * MS } as const
+  return { ...none, queue: [{ name: 'queue', ...queue }], tenant: [{ name: 'tenant', ...tenant }] }
+}
+
+/** Of a limit that does not divide by the tenants there are. */
+function strictly({ values, ...settings }: DeclaredSettings): DeclaredSettings {
+  const count = 5 + 3 * values.quantum
+  const chosen =
+    values.max_wait === 0
+      ? { kind: 'bucket', count: 4 * count, window: 10 * SECOND, burst: count, jitter: 50 * MS }
+      : { kind: 'window', count, window: 10 * SECOND, offset: 0, jitter: 50 * MS }
+  const limits = { ...none, queue: [{ name: 'queue', ...chosen } as AttachedRule] }
+  return { ...settings, values: { ...values, strict: 1 }, limits }
 }
 
 export function focusAction(focus: Focus, action: Action): Action {
@@ -32,8 +69,19 @@ export function focusAction(focus: Focus, action: Action): Action {
     case 'submit':
       return focus.includes('costs') ? { ...action, lines: action.lines.map(priced) } : action
     case 'claim':
+      if (focus === 'buckets') return inTrouble(action)
       return focus.includes('quotas') ? { ...action, lesson: withReading(action) } : action
+    case 'wait':
+      return focus === 'windows' || focus === 'buckets' ? { ...action, us: stretched(focus, action.us) } : action
+    case 'renew':
+      if (!focus.includes('quotas')) return action
+      return { do: 'admit', client: action.client, which: action.which[0] ?? 0, isZombie: false }
+    case 'pause':
+      return focus.includes('quotas') ? { do: 'settings', patch: switched(action.isPaused) } : action
+    case 'flush scripts':
+      return focus === 'windows' ? { do: 'restart' } : action
     case 'settings': {
+      if (focus === 'strict shares') return { ...action, patch: { values: { quantum: 2 } } }
       if (!action.patch.limits) return action
       const limits = Object.entries(action.patch.limits).map(([scope, changes]) => [scope, changesOf(focus, changes)])
       return { ...action, patch: { ...action.patch, limits: Object.fromEntries(limits) as ChangesByScope } }
@@ -58,6 +106,8 @@ function changesOf<Some extends Changes>(focus: Focus, changes: Some): Some {
 }
 
 const MS = 1_000
+const SECOND = 1_000_000
+const HOUR = 3_600 * SECOND
 const quotas = [
   { threshold: 0 },
   { threshold: 2, members: ['x', 'y'] },
@@ -85,13 +135,35 @@ function priced<Line extends { readonly jobs: readonly { readonly id: number; re
   return { ...line, jobs: line.jobs.map((job) => ({ ...job, cost: costs[job.id % costs.length] })) }
 }
 
-/** Upstreams tell with every answer what is left, mostly something. */
+/** Upstreams tell with every answer what is left, often too little and not for long. */
 function withReading({ lesson, wanted, finished }: Action & { do: 'claim' }): LessonStep | null {
   if (finished.length === 0 || lesson?.reading) return lesson
   const reading = {
-    remaining: 3 + 4 * wanted,
-    resetInMs: wanted % 2 === 0 ? 2_000 : 60_000,
+    remaining: 3 * wanted,
+    resetInMs: [60_000, 2_000, 400][wanted % 3] as number,
     limit: wanted % 3 === 2 ? 20 : undefined,
   }
   return { upstream: '', pushback: lesson?.pushback ?? null, reading }
+}
+
+/** Every second one comes too late, and every third upstream pushes back. */
+function inTrouble(action: Action & { do: 'claim' }): Action {
+  const finished = action.finished.map((each) =>
+    each.which % 2 === 0 ? { ...each, finish: { outcome: 'returned' } as const } : each,
+  )
+  const isPushed = action.wanted % 3 === 0
+  const lesson = { upstream: '', pushback: { retryAfterMs: undefined }, reading: null }
+  return { ...action, finished, lesson: isPushed ? lesson : null }
+}
+
+/** Windows are hours long, and stale grants are judged after ten seconds. */
+function stretched(focus: 'windows' | 'buckets', us: number): number {
+  if (us < 100 * MS || us > 4 * SECOND) return us
+  return focus === 'windows' ? us * 600 : us * 4
+}
+
+/** The quota is taken off, and put back: what ends meanwhile it does not hear of. */
+function switched(isOff: boolean): SettingsPatch {
+  const change = (name: string) => ({ kind: isOff ? ('none' as const) : ('declared' as const), name })
+  return { limits: { queue: { queue: change('queue') }, tenant: { tenant: change('tenant') } } }
 }

@@ -1,6 +1,6 @@
 /**
  * How much the reference model sees: breaks the built Lua in one line at a time and reports which of the broken queues
- * still answer as the model does. Not part of `npm test`: `npx tsx test/model/mutants.ts [part of a name]`.
+ * still answer as the model does. Not part of `npm test`: `npx tsx test/model/mutants.ts [parts of names]`.
  */
 import { createHash } from 'node:crypto'
 import * as built from '../../src/store/scripts.generated.ts'
@@ -501,8 +501,8 @@ async function caught(): Promise<string | undefined> {
 }
 
 if ((await caught()) !== undefined) throw new Error('the queue and its model differ before anything is broken')
-const wanted = process.argv[2] ?? ''
-const chosen = mutants.filter(({ what }) => what.includes(wanted))
+const wanted = process.argv.slice(2)
+const chosen = mutants.filter(({ what }) => wanted.length === 0 || wanted.some((part) => what.includes(part)))
 let survivors = 0
 for (const mutant of chosen) {
   restore()

@@ -14,7 +14,6 @@ import { pauseQueue } from '../../src/store/scripts/pause-queue.ts'
 import { readActions } from '../../src/store/scripts/read-actions.ts'
 import { readDeadLetters } from '../../src/store/scripts/read-dead-letters.ts'
 import { type JobAddress, readJob } from '../../src/store/scripts/read-job.ts'
-import { readLimits } from '../../src/store/scripts/read-limits.ts'
 import { readTenant } from '../../src/store/scripts/read-tenant.ts'
 import { renewLeases } from '../../src/store/scripts/renew-leases.ts'
 import { type DutyOutcome, settleDuty } from '../../src/store/scripts/settle-duty.ts'
@@ -233,11 +232,8 @@ async function perform(world: World, action: Action): Promise<void> {
     case 'read tenant':
       deepStrictEqual(await readTenant(world.client(0).requests, action.tenant, nowUs), model.readTenant(action.tenant))
       return
-    case 'read limits': {
-      const reply = await readLimits(world.client(0).requests, action.tenant, nowUs)
-      deepStrictEqual(reply, model.limitRows(action.tenant, now))
-      return
-    }
+    case 'read limits':
+      return world.checkLimits(action.tenant)
     case 'read letters':
       return compareLetters(world)
     case 'repeat':

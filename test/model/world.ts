@@ -7,6 +7,7 @@ import type { Redis, RedisArgument } from '../../src/store/redis.ts'
 import { Requests } from '../../src/store/requests.ts'
 import { runScript, type Script, type ScriptValue } from '../../src/store/script.ts'
 import { readCounts } from '../../src/store/scripts/read-counts.ts'
+import { readLimits } from '../../src/store/scripts/read-limits.ts'
 import { registerQueue } from '../../src/store/scripts/register-queue.ts'
 import type { Duty } from '../../src/store/scripts/take-duty.ts'
 import type { DeclaredSettings } from '../../src/store/settings.ts'
@@ -169,7 +170,14 @@ export class World {
   async audit(): Promise<void> {
     const found = await readable(this.#direct, await this.dump(), this.#start)
     deepStrictEqual(found, predictKeyspace(this.model), 'the whole keyspace')
+    await this.checkLimits(this.model.tenants[this.steps % this.model.tenants.length]?.name ?? '')
     await this.auditByScripts()
+  }
+
+  /** How the limits of the queue stand, and those of a tenant if one is named. */
+  async checkLimits(tenant: string): Promise<void> {
+    const found = await readLimits(this.client(0).requests, tenant, this.nowUs)
+    deepStrictEqual(found, this.model.limitRows(tenant, this.now), 'limits')
   }
 
   /** What the queue's own audit says: whatever has happened, it must find nothing to put right. */

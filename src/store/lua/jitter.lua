@@ -17,7 +17,8 @@ local function largest(rule)
   return min(LARGEST, max(of_window, rule.jitter))
 end
 
--- The state is "jitter:since:granted:stale:calm since".
+-- The state is "jitter:since:granted:stale:calm since". Within one script all go by the jitter it `began` with, whoever is
+-- asked first; what is learnt in it counts from the next.
 function jitter.open(rule, stored, now)
   local state = { rule = rule, jitter = rule.jitter, since = now, granted = 0, stale = 0, calm_since = now }
   if stored then
@@ -26,6 +27,7 @@ function jitter.open(rule, stored, now)
     state.since, state.granted, state.stale = tonumber(since), tonumber(granted), tonumber(stale)
     state.calm_since = tonumber(calm)
   end
+  state.began = state.jitter
   return state
 end
 

@@ -23,13 +23,13 @@ end
 function meters.open(owner, rule, field, stored, known, pushed_field, pushed)
   local now = owner.now
   if not pushed then
-    local state = meters.of(rule.kind).open(rule, stored, known and known.jitter, owner, now, 1)
+    local state = meters.of(rule.kind).open(rule, stored, known and known.began, owner, now, 1)
     state.known, state.field, state.pushed_field = known, field, pushed_field
     return state
   end
   local pushback = require "pushback"
   local learnt = pushback.open(pushed, now)
-  local state = meters.of(rule.kind).open(rule, stored, known and known.jitter, owner, now, pushback.share(learnt))
+  local state = meters.of(rule.kind).open(rule, stored, known and known.began, owner, now, pushback.share(learnt))
   state.known, state.field, state.pushed_field, state.pushed = known, field, pushed_field, learnt
   state.closed_until = math.max(state.closed_until, learnt.closed_until)
   return state

@@ -22,6 +22,8 @@ export interface Restarts {
 
 /** What a limit has learnt of the way to its upstream. One for all tenants under a limit of one name. */
 export interface JitterState {
+  /** By which all go until the script under way has ended. */
+  readonly began: number
   jitter: number
   since: number
   granted: number
@@ -30,8 +32,9 @@ export interface JitterState {
 }
 
 export function openJitter(rule: PacedRule, stored: JitterState | undefined, now: number): JitterState {
-  if (!stored) return { jitter: rule.jitter, since: now, granted: 0, stale: 0, calmSince: now }
-  return { ...stored, jitter: Math.min(Math.max(rule.jitter, stored.jitter), widest(rule)) }
+  if (!stored) return { began: rule.jitter, jitter: rule.jitter, since: now, granted: 0, stale: 0, calmSince: now }
+  const began = Math.min(Math.max(rule.jitter, stored.jitter), widest(rule))
+  return { ...stored, began, jitter: began }
 }
 
 function widest(rule: PacedRule): number {

@@ -153,8 +153,8 @@ function openMeter(queue: QueueState, scope: LimitScope, rule: LimitRule, place:
     )
     return new OpenQuota(rule, stored, { jitter: 0, restarts, now, share, hasCosts }, isAnyRunning)
   }
-  const { jitter } = jitterOf(queue, scope, rule)
-  const context = { jitter, restarts, now, share, hasCosts }
+  const { began } = jitterOf(queue, scope, rule)
+  const context = { jitter: began, restarts, now, share, hasCosts }
   return rule.kind === 'window' ? new OpenWindow(rule, stored, context) : new OpenBucket(rule, stored, context)
 }
 
