@@ -44,7 +44,7 @@ describe('turns', () => {
     const alone = [await store.claim(1), await store.claim(2)].map(shortly)
     await store.submit('b', 100)
 
-    const beside = await store.claim(40)
+    const beside = await store.claim(44)
 
     expect(alone).toEqual(['a1', 'a2 a3'])
     expect(
@@ -119,6 +119,7 @@ describe('turns', () => {
       },
       'since:normal': null,
       'tenant:a': {
+        'normal.reached': 1000,
         'normal.entitled': 1_000_000,
         'normal.lane': null,
         'normal.lanes': null,
@@ -139,6 +140,7 @@ describe('turns', () => {
       },
       leases: null,
       queue: {
+        'state.entry:normal': 1_001_000_001,
         'state.clock': 1_001_000_001,
         'state.running': null,
         'state.running:normal': null,
