@@ -1,6 +1,7 @@
 import { checkOptions, integer, oneOf, optional, text } from '../assert.ts'
 import type { Clock } from '../clock.ts'
 import { ClosedError, InvalidOptionsError, UnknownQueueError } from '../errors.ts'
+import { moveIn } from '../store/home.ts'
 import { type QueueKeys, queueKeys } from '../store/keys.ts'
 import { defaultTenant, fromToken, type Level, levels, problemOfName, toToken } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
@@ -110,6 +111,7 @@ export class Queue {
   readonly #settings: QueueSettings
   readonly #redis: Redis
   readonly #keys: QueueKeys
+  readonly #place: { readonly prefix: string; readonly group: string }
   readonly #requests: Requests
   readonly #intake: Intake
   readonly #claimer: Claimer
@@ -150,6 +152,7 @@ export class Queue {
     this.#isObserver = parts.isObserver ?? false
     this.#settings = checkQueueOptions(parts.name, parts.options)
     const { group } = this.#settings.limits.shared[0] ?? { group: parts.name }
+    this.#place = { prefix: parts.prefix, group }
     this.#redis = parts.redis
     this.#keys = queueKeys(parts.prefix, parts.name, parts.client, group)
     this.#feed = new EventFeed(parts.redis, this.#keys)
@@ -491,6 +494,7 @@ export class Queue {
       this.#aggregates.close(),
       this.#duties.close(),
       this.#ticker.close(),
+      this.#auditor.close(),
     ])
     await this.#stopped
   }
@@ -520,9 +524,22 @@ export class Queue {
   async #register(isAgain: boolean): Promise<void> {
     if (this.#isObserver) return this.#assertKnown()
     const hasForgotten = isAgain && this.#registered !== undefined
+    await this.#moveIn()
     await registerQueue(this.#redis, this.#keys, declaredSettings(this.#settings), { isAgain: hasForgotten })
     await this.#aggregates.declare()
     if (hasForgotten) this.schedules.declareAgain()
+  }
+
+  /** Jobs of a queue are in one group: another would be another queue, and what it has would wait for ever. */
+  async #moveIn(): Promise<void> {
+    const { prefix, group } = this.#place
+    const elsewhere = await moveIn(this.#redis, { prefix, group, name: this.name, client: this.#requests.client })
+    if (!elsewhere) return
+    const shared = elsewhere.group === this.name ? 'without shared limits' : `with limits of group "${elsewhere.group}"`
+    const problem =
+      `would put the queue into group "${group}", but it has ${elsewhere.jobs} jobs in group "${elsewhere.group}". ` +
+      `Open it ${shared} until these have ended, or give the limits that group: sluice.limit(name, definition, { group: '${elsewhere.group}' })`
+    throw new InvalidOptionsError(`queue "${this.name}"`, [{ path: 'limits', problem }])
   }
 
   async #assertKnown(): Promise<void> {

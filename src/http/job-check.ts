@@ -1,4 +1,5 @@
 import { type JobInput, Packer } from '../engine/submission.ts'
+import { checkBuiltIn } from './built-in-check.ts'
 
 /**
  * The engine opens an action and then reads its jobs. So that a request which is refused leaves no empty action behind,
@@ -7,15 +8,19 @@ import { type JobInput, Packer } from '../engine/submission.ts'
  */
 export class JobCheck {
   readonly #packer: Packer
+  readonly #type: string | undefined
   #index = 0
 
   constructor(tenant: string, type: string | undefined) {
     const place = { tenant, level: 'normal', laneToken: 'checked' } as const
+    this.#type = type
     this.#packer = new Packer(type === undefined ? {} : { type }, Number.MAX_SAFE_INTEGER, place)
   }
 
   /** Throws what submitting it would throw. */
   check(job: object): void {
-    this.#packer.pack(job as JobInput, this.#index++, Date.now())
+    const index = this.#index++
+    this.#packer.pack(job as JobInput, index, Date.now())
+    checkBuiltIn(job, this.#type, index)
   }
 }

@@ -47,6 +47,9 @@ const fixed = {
 const ofGroup = { groupLimits: '@limits', groupQueues: '@queues' } as const
 const clientOfGroup = '@client:'
 
+/** Of a queue, under its own name whatever its group: where it lives. */
+const home = '@home'
+
 /** Keys per client of this process. */
 const perClient = { client: 'client:', wake: 'wake:' } as const
 
@@ -93,6 +96,11 @@ export function queueKeys(prefix: string, queue: string, client: string, group =
   return keys as QueueKeys
 }
 
+/** Where the group of a queue is noted. */
+export function homeKey(prefix: string, queue: string): string {
+  return groupPrefix(prefix, queue) + home
+}
+
 export function groupKeys(prefix: string, group: string, client: string): GroupKeys {
   const start = groupPrefix(prefix, group)
   const keys: Record<string, string> = {}
@@ -107,6 +115,7 @@ export const keyPatterns: readonly string[] = [
   ...Object.values(perClient).map((part) => `${part}<client>`),
   ...Object.values(ofGroup),
   `${clientOfGroup}<client>`,
+  home,
   ...insideScripts,
 ]
 

@@ -121,6 +121,15 @@ it('registers the queue and asks again, under a new number, when the store does 
   expect(redis.numbers).toEqual([1, 2])
 })
 
+it('gives up a store that does not know the queue however often it is registered, and says what may help', async () => {
+  redis.answer = async () => ['unregistered']
+
+  await expect(run()).rejects.toThrow(
+    /although this process has just registered it\. Keys may have been deleted by hand/,
+  )
+  expect(registrations).toHaveLength(5)
+})
+
 describe('giving up', () => {
   it('says that the outcome is unknown if any try may have run', async () => {
     redis.answer = async (_number, nth) => {

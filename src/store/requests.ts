@@ -9,6 +9,13 @@ import { runScript, type Script, type ScriptValue } from './script.ts'
 const REMEMBERED = 16
 const REPEATED_FOR_MS = 45_000
 
+// A store that is emptied is told anew, and once more if that is emptied as well. One that does not know the queue even then
+// lacks something that this process cannot give it.
+const MOST_REGISTRATIONS = 5
+const NOT_REGISTERED =
+  'it does not know the queue, or a limit that it shares, although this process has just registered it. ' +
+  'Keys may have been deleted by hand: restart a process that declares the shared limits'
+
 /**
  * Calls that do not wait for replicas when `durability` is on. They are a worker's own: if one is lost in a failover the
  * lease runs out, and what it was about is done again. Waiting would cost every job a round trip more. Permits are for
@@ -79,11 +86,12 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
     args: (request: number, serverId: string) => NoInfer<A>,
     options: { giveUpAfterMs?: number } = {},
   ): Promise<readonly unknown[]> {
-    for (;;) {
+    for (let registered = 0; registered < MOST_REGISTRATIONS; registered++) {
       const reply = await this.#numbered(operation, script, args, options.giveUpAfterMs ?? REPEATED_FOR_MS)
       if (reply[0] !== 'unregistered') return reply
       await this.#register(true)
     }
+    throw new StoreUnavailableError({ reason: NOT_REGISTERED, outcome: 'not-sent' })
   }
 
   async #numbered<K extends { [Name in keyof K]: string }, A extends { [Name in keyof A]: ScriptValue }>(

@@ -92,6 +92,39 @@ describe('a tenant', () => {
 
     expect(binds).toMatchObject({ gate: 'limit', scope: 'queue', kind: 'bucket', limit: 1, used: 1, remaining: 0 })
     expect(binds?.until).toBeGreaterThan(at + 30_000)
+    expect(binds?.since).toBeGreaterThan(at - 10_000)
+    expect(binds?.since).toBeLessThanOrEqual(at)
+  })
+
+  it.each([
+    ['a window', { kind: 'window', limit: 1, windowMs: 86_400_000 }],
+    ['slots', { kind: 'concurrency', max: 1 }],
+  ] as const)('knows since when %s of the queue is used up', async (_, limit) => {
+    const queue = engine.queue({ limits: { queue: limit } })
+    await queue.submit({ jobs: [1, 2].map((payload) => ({ type: 'T', tenant: 'a', payload })) })
+    await queue.claim(1)
+
+    const { binds, at } = await queue.explain({ tenant: 'a' })
+
+    expect(binds).toMatchObject({ gate: 'limit', reason: 'limit' })
+    expect(binds?.since).toBeGreaterThan(at - 10_000)
+    expect(binds?.since).toBeLessThanOrEqual(at)
+  })
+
+  it('that an upstream has pushed back is held by it, not by the limit', async () => {
+    const queue = engine.queue({ limits: { tenant: '100/s' } })
+    await queue.submit({ jobs: [1, 2, 3].map((payload) => ({ type: 'T', tenant: 'a', payload })) })
+    const [first] = await queue.claim(1)
+    await first?.throttle({ retryAfterMs: 60_000 })
+    await queue.claim(1)
+
+    const { binds, gates, at } = await queue.explain({ tenant: 'a' })
+
+    expect(binds).toMatchObject({ gate: 'parked', limit: 'tenant', reason: 'upstream' })
+    const limit = gates.find(({ gate }) => gate === 'limit')
+    expect(limit).toMatchObject({ open: false, reason: 'upstream' })
+    expect(limit?.since).toBeGreaterThan(at - 10_000)
+    expect(limit?.text).toContain('because its upstream pushed back')
   })
 
   it('waits for its turn while all hands are full', async () => {

@@ -49,6 +49,41 @@ describe('a limit that two queues and a caller without one share', () => {
   })
 })
 
+describe('a queue that has jobs', () => {
+  it('is refused under limits of another group, with what to do, and keeps what it has', async () => {
+    const before = engine.queue()
+    const { id } = await before.submit({ type: 'T' })
+    const sluice = engine.sluice()
+    const github = sluice.limit('github', '500/s')
+
+    const moved = sluice.queue('q', { limits: { github } })
+
+    await expect(moved.submit({ type: 'T' })).rejects.toThrow(
+      /limits would put the queue into group "github", but it has 1 jobs in group "q"\. Open it without shared limits until these have ended/,
+    )
+    await expect(moved.claim(1)).rejects.toMatchObject({ code: 'SLUICE_INVALID_OPTIONS' })
+    expect((await before.claim(1)).map((job) => job.id)).toEqual([id])
+  })
+
+  it('moves on when it has run empty, and is refused where it was', async () => {
+    const before = engine.queue()
+    await before.submit({ type: 'T' })
+    for (const job of await before.claim(1)) await job.succeed()
+    const sluice = engine.sluice()
+    const moved = sluice.queue('q', { limits: { github: sluice.limit('github', '500/s') } })
+
+    await moved.submit({ type: 'T' })
+
+    const late = engine.sluice().queue('q')
+    await expect(late.submit({ type: 'T' })).rejects.toThrow(
+      'has 1 jobs in group "github". Open it with limits of group',
+    )
+    const [job] = await moved.claim(1)
+    await job?.succeed()
+    await late.submit({ type: 'T' })
+  })
+})
+
 describe("share: 'strict'", () => {
   it('caps each tenant at its part of a window, and loses nothing to rounding', async () => {
     // A year and a day: no test meets its end.

@@ -57,6 +57,8 @@ export type Gate = AnyGate &
         readonly limit: number
         readonly used: number
         readonly remaining: number
+        /** Who says no: the limit, or an upstream that pushed back and has closed it. Undefined: it grants. */
+        readonly reason: WaitReason | undefined
       }
     | {
         readonly gate: 'turn'

@@ -26,9 +26,18 @@ export function jobGate(facts: JobFacts): Gate {
   const { state, client, fence, lease: leaseUntil, attempts } = job
   const reason = job.died_of ?? job.reason ?? (state === 'delayed' ? 'scheduled' : undefined)
   const shared = { gate: 'job', state, reason, client, fence, leaseUntil, attempts } as const
-  const since = state === 'running' ? job.claimed : state === 'delayed' && !job.reason ? createdAt(facts) : undefined
+  const since = sinceWhen(facts, reason)
   const until = state === 'delayed' ? job.due : undefined
   return { ...shared, open: state === 'waiting', since, until, text: sentence(facts, reason) }
+}
+
+/** What failed or was pushed back does not say when: its record has no place for that. */
+function sinceWhen(facts: JobFacts, reason: string | undefined): number | undefined {
+  const { state, claimed, unknown_since: unknownSince } = facts.job
+  if (state === 'running') return claimed
+  if (state !== 'delayed') return undefined
+  if (reason === 'scheduled') return createdAt(facts)
+  return reason === 'unknown-type' ? unknownSince : undefined
 }
 
 function createdAt({ job }: JobFacts): number | undefined {

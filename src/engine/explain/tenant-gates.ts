@@ -46,43 +46,53 @@ export function lanesGate({ tenant }: TenantFacts, stand: StandFacts | undefined
   return { ...shared, open: false, since: undefined, until: undefined, text }
 }
 
-export function parkedGate({ now, tenant }: TenantFacts): Gate {
+/** Who says no: the limit itself, or an upstream that pushed back and has closed it. */
+function reasonOf({ pushedForUs }: LimitRow): 'limit' | 'upstream' {
+  return pushedForUs > 0 ? 'upstream' : 'limit'
+}
+
+export function parkedGate({ now, tenant }: TenantFacts, rows: readonly LimitRow[]): Gate {
   const { parked } = tenant
   if (!parked) return { gate: 'parked', reason: undefined, limit: undefined, ...pass, text: 'it is not parked' }
   const { limit, since } = parked
-  const shared = { gate: 'parked', reason: 'limit', limit, open: false, since } as const
+  const row = rows.find(({ scope, name }) => scope === 'tenant' && name === limit)
+  const reason = row ? reasonOf(row) : 'limit'
+  const shared = { gate: 'parked', reason, limit, open: false, since } as const
   if (parked.is_lifted) {
     const text = `Limit "${limit}" parked it, and has changed or was lifted since: the next claims put it back in line.`
     return { ...shared, until: now, text }
   }
   const { until_ms: until } = parked
   const when = until === undefined ? 'until one of its jobs ends' : `until ${moment(until, now)}`
-  return { ...shared, until, text: `Limit "${limit}" has parked it ${when}.` }
+  const why = reason === 'upstream' ? ', because its upstream pushed back' : ''
+  return { ...shared, until, text: `Limit "${limit}" has parked it ${when}${why}.` }
 }
 
 /** Those that a job on this level stands under, in the order in which a claim asks them. */
-export function limitGates({ now }: TenantFacts, rows: readonly LimitRow[], level: Level | undefined): Gate[] {
+export function limitGates(facts: TenantFacts, rows: readonly LimitRow[], level: Level | undefined): Gate[] {
   return rows
     .filter(({ scope }) => scope === 'queue' || scope === 'tenant' || scope === level)
-    .map((row) => limitGate(row, now))
+    .map((row) => limitGate(row, facts))
 }
 
 const owners = { queue: 'of the queue', tenant: 'of the tenant', high: 'of level high' } as const
 
-function limitGate(row: LimitRow, now: number): Gate {
+function limitGate(row: LimitRow, { now, closed_limits: closed }: TenantFacts): Gate {
   const { scope, name, kind, limit, used, available: remaining } = row
   const whose = owners[scope as keyof typeof owners] ?? `of level ${scope}`
-  const shared = { gate: 'limit', scope, name, kind, limit, used, remaining } as const
+  const reason = remaining > 0 ? undefined : reasonOf(row)
+  const shared = { gate: 'limit', scope, name, kind, limit, used, remaining, reason } as const
   const figures = `${kind} of ${limit}, ${used} used, ${remaining} left`
   if (remaining > 0) return { ...shared, ...pass, text: `limit "${name}" ${whose} grants: ${figures}` }
   const until = row.opensInUs > 0 ? now + row.opensInUs / 1000 : undefined
   const when = until === undefined ? 'until a job ends or it is told more' : `until ${moment(until, now)}`
+  const why = reason === 'upstream' ? ', because its upstream pushed back' : ''
   return {
     ...shared,
     open: false,
-    since: undefined,
+    since: closed[`${scope}/${name}`],
     until,
-    text: `Limit "${name}" ${whose} grants nothing ${when}: ${figures}.`,
+    text: `Limit "${name}" ${whose} grants nothing ${when}${why}: ${figures}.`,
   }
 }
 

@@ -9,6 +9,7 @@ import type { Queue } from '../../engine/queue.ts'
 import type { StoredAnswer } from '../../store/idempotency.ts'
 import { actionOf, actionView, exampleAction, placeOf, viewOf } from '../action-views.ts'
 import { isNdjson, NDJSON_TYPE } from '../body.ts'
+import { checkedBuiltIns } from '../built-in-check.ts'
 import { untilGone } from '../client-gone.ts'
 import { type App, type Context, queueOf, submittingTenant } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
@@ -174,7 +175,7 @@ async function submitStream(context: Context, request: FastifyRequest, reply: Fa
   const action = await uploadJobs(request, reply, upload, async () => {
     if (isRepeat) return known
     const check = new JobCheck(tenant, query.type)
-    const jobs = await withFirst(reader.values(), (job) => check.check(job))
+    const jobs = await withFirst(checkedBuiltIns(reader.values(), query.type), (job) => check.check(job))
     if (reader.mistake !== undefined) throw reader.mistake
     // Sealed only when it is known that the body was whole.
     const options = definedOnly({ ...query, tenant, webhook, from, action: name, seal: false })
@@ -235,12 +236,12 @@ export function addActionUploadRoutes(app: App, context: Context): void {
       const { action: id } = request.params as { action: string }
       const { from } = request.query as { from: 'start' | 'accepted' }
       const action = actionOf(context, request, id)
-      const { received } = await viewOf(action)
+      const { received, type } = await viewOf(action)
       const reader = readerOf(context, request)
       const upload = { action, reader, receivedBefore: received }
       const signal = untilGone(reply, context.isCut)
       const summary = await uploadJobs(request, reply, upload, () =>
-        action.submit(reader.values(), { from, whenFull: 'wait', signal }),
+        action.submit(checkedBuiltIns(reader.values(), type), { from, whenFull: 'wait', signal }),
       )
       return reply.code(202).send({ ...(await viewOf(action)), ...summary })
     },

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { JobOwner, Queue } from '../../engine/queue.ts'
 import { parseJobKey } from '../../store/names.ts'
+import { checkBuiltIn } from '../built-in-check.ts'
 import { type App, type Context, mayTouch, queueOf, submittingTenant, tenantOf } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
 import { explanationView, viewExplanation } from '../explanation-view.ts'
@@ -117,6 +118,7 @@ export function addJobRoutes(app: App, context: Context): void {
     handler: async (request, reply) => {
       const queue = queueOf(context, request, request.params.queue)
       const tenant = submittingTenant(request, request.body.tenant)
+      checkBuiltIn(request.body, undefined)
       const job = await queue.submit(definedOnly({ ...request.body, tenant }), { whenFull: 'error' })
       const place = `/v1/queues/${encodeURIComponent(queue.name)}/jobs/${encodeURIComponent(job.id)}`
       const isGenerated = request.body.id === undefined

@@ -3,6 +3,7 @@ import { parseDuration } from '../../engine/duration.ts'
 import type { Queue } from '../../engine/queue.ts'
 import type { ScheduleInput } from '../../engine/schedules/schedule-input.ts'
 import { isScheduleCursor } from '../../engine/schedules/schedules.ts'
+import { checkBuiltIn } from '../built-in-check.ts'
 import { type App, type Context, queueOf } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
 import {
@@ -181,6 +182,7 @@ function addChanging(app: App, context: Context): void {
     },
     handler: async (request, reply) => {
       const queue = queueOf(context, request, request.params.queue)
+      checkBuiltIn(request.body.job, undefined)
       const input = definedOnly({ ...request.body, job: definedOnly(request.body.job) }) as ScheduleInput
       const { result, schedule } = await queue.schedules.set(request.params.schedule, input)
       return reply.code(result === 'created' ? 201 : 200).send({ ...schedule, job: { ...schedule.job } })

@@ -44,6 +44,46 @@ function explaining.workers(q)
   return { idle = idle, busy = holders, running = q.running }
 end
 
+-- Since when a limit that grants nothing has not: since its upstream closed it, or the store restarted, or else since
+-- the last grant, because it can only fill up after that. nil: it grants, or nobody knows.
+local function closed_since(q, scope, state)
+  if state.meter.available(state) > 0 then
+    return nil
+  end
+  if state.pushed and state.pushed.closed_until > q.now then
+    return state.pushed.cut_at
+  elseif state.closed_until > q.now then
+    return q.restarted_at
+  elseif state.rule.kind == "bucket" then
+    return state.fence
+  elseif state.rule.kind == "window" then
+    return state.last
+  elseif state.rule.kind == "concurrency" and scope == "queue" and not state.is_shared then
+    return q.fence
+  end
+  return nil
+end
+
+-- By scope and name, of those that grant nothing. The limits are open.
+function explaining.closed_limits(q, tenant)
+  local limits = require "limits"
+  local found = {}
+  local function add(scope, states)
+    for _, state in ipairs(states) do
+      if not state.rule.is_share then
+        local since = closed_since(q, scope, state)
+        found[scope .. "/" .. state.rule.name] = since and ms(math.min(since, q.now))
+      end
+    end
+  end
+  add("queue", q.limits.queue)
+  for _, level in ipairs(queue.LEVELS) do
+    add(level, q.limits[level])
+  end
+  add("tenant", limits.of_tenant(q, tenant))
+  return found
+end
+
 -- Where the tenant stands on a level, or stood when it last was in line there.
 local function stand(q, tenant, level)
   local at, ready = tenant.at[level], q.keys.ready[level]

@@ -20,7 +20,7 @@ local holders, holders_from = ARGV, 3 -- list: "tenant:<tenant>" and "action:<te
 -- when the audit came by
 
 local NOTHING = cmsgpack.pack(0, 0)
-local MOST = 2000 -- jobs, and tenants and actions, that can be looked at within a few milliseconds
+local MOST = 1500 -- jobs, and tenants and actions, that can be looked at within a few milliseconds
 
 local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, events = events_key,

@@ -20,7 +20,7 @@ local repairs = tonumber(ARGV[2]) -- 1: put right what differs, 0: only look
 local holders, holders_from = ARGV, 3 -- list: "action:<tenant>:<action>" of which jobs ran when the audit came by
 
 -- So many of each can be looked at within a few milliseconds.
-local MOST = { claims = 500, running = 2000, bytes = 4000000 }
+local MOST = { claims = 500, running = 1500, bytes = 4000000 }
 
 local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, running = running_key, events = events_key,
@@ -39,6 +39,9 @@ end
 auditing.open(q, repairs == 1)
 census.open(q, "running")
 local levels, canceling, claim_of, bytes = { high = 0, normal = 0, low = 0 }, 0, {}, 0
+-- A mark of a job that runs is kept until its worker has met it. Mostly there is none at all.
+local never = string.format("%d", time.NEVER)
+local has_marks = redis.call("ZCOUNT", canceled_key, never, never) > 0
 
 local function claimed(fence, key, job, text)
   if claim_of[job] then
@@ -56,7 +59,7 @@ local function claimed(fence, key, job, text)
   if counts then
     counts.jobs = counts.jobs + 1
   end
-  if tonumber(redis.call("ZSCORE", canceled_key, job) or 0) == time.NEVER then
+  if has_marks and tonumber(redis.call("ZSCORE", canceled_key, job) or 0) == time.NEVER then
     canceling = canceling + 1
   end
 end

@@ -21,7 +21,7 @@ local events_key = KEYS[10] -- stream: what happened
 local now_given = ARGV[1] -- µs; empty: the server's time
 local repairs = tonumber(ARGV[2]) -- 1: put right what differs, 0: only look
 
-local MOST = 2000 -- tenants, or places of them, that can be looked at within a few milliseconds
+local MOST = 1500 -- tenants, or places of them, that can be looked at within a few milliseconds
 
 local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, events = events_key,

@@ -52,5 +52,6 @@ local tenant = tenants.load(q, found.tenant)
 local facts = {
   now = math.floor(q.now / 1000), queue = explaining.queue(q), workers = explaining.workers(q),
   tenant = explaining.tenant(q, tenant), job = explaining.job(q, found, tenant),
+  closed_limits = explaining.closed_limits(q, tenant),
 }
 return { "explained", cjson.encode(facts), readings.all(q, tenant) }

@@ -38,5 +38,6 @@ local tenant = tenants.load(q, name)
 local facts = {
   now = math.floor(q.now / 1000), queue = explaining.queue(q), workers = explaining.workers(q),
   tenant = explaining.tenant(q, tenant),
+  closed_limits = explaining.closed_limits(q, tenant),
 }
 return { "explained", cjson.encode(facts), readings.all(q, tenant) }

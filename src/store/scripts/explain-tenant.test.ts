@@ -24,6 +24,7 @@ it('says what every gate sees, and changes nothing', async () => {
 
   expect(reply).toEqual({
     facts: {
+      closed_limits: {},
       now: 1_061_000,
       queue: { levels_paused: {}, last_claim: 1_000_000, max_wait: 60_000 },
       workers: { idle: 0, busy: 1, running: 1 },

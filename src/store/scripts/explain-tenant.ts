@@ -29,6 +29,8 @@ export interface TenantFacts {
     readonly last_claim?: number
     readonly max_wait: number
   }
+  /** Of limits that grant nothing, `<scope>/<name>` → since when, where that is known. */
+  readonly closed_limits: Readonly<Record<string, number>>
   readonly workers: { readonly idle: number; readonly busy: number; readonly running: number }
   readonly tenant: {
     readonly waiting: number
