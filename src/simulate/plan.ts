@@ -158,8 +158,7 @@ const startRule: Rule<number> = (value, path, report) => {
   return ms
 }
 
-/** The same of a tenant. */
-export const tenantRules = {
+const tenantRules = {
   name: text({ maxLength: 200 }),
   count: optional(integer({ min: 1, max: MOST_TENANTS })),
   weight: number({ min: 0.01, max: 1_000, default: 1 }),
