@@ -1,5 +1,5 @@
 import { checkOptions, integer, oneOf, optional, text } from '../assert.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, systemClock } from '../clock.ts'
 import { ClosedError, InvalidOptionsError, UnknownQueueError } from '../errors.ts'
 import { moveIn } from '../store/home.ts'
 import { type QueueKeys, queueKeys } from '../store/keys.ts'
@@ -210,7 +210,9 @@ export class Queue {
     const dutyRequests = new Requests({ ...shared, client: `${parts.client}-duties`, keys: dutyKeys })
     this.#aggregates = new Aggregates({ ...parts, requests: dutyRequests, onDue: () => this.#duties.lookAnew() })
     this.#ticker = new Ticker({ ...parts, requests: dutyRequests })
-    this.#auditor = new Auditor({ ...parts, requests: dutyRequests, settings: this.#settings.audit })
+    // Also where a test moves the time: it would be at it all the while.
+    const ofAudit = { requests: dutyRequests, settings: this.#settings.audit, clock: systemClock }
+    this.#auditor = new Auditor({ ...parts, ...ofAudit })
     const { leaseMs, shutdownGraceMs: graceMs, unknownTypeMs } = this.#settings
     this.#duties = new Duties({
       ...parts,

@@ -43,12 +43,13 @@ const DEFAULT_MAX_MS = 3_600_000
 const TURNS = 4
 
 export function manualClock(options: ManualClockOptions = {}): ManualClock {
-  const start = Number(options.start ?? DEFAULT_START)
+  const start = Math.round(Number(options.start ?? DEFAULT_START))
   if (!Number.isFinite(start)) throw new TypeError('start must be a date, or ms since 1970')
   return new MovedClock(start)
 }
 
 interface Timer {
+  /** In µs of the clock. */
   readonly at: number
   readonly fn: () => void
 }
@@ -57,7 +58,8 @@ class MovedClock implements ManualClock {
   readonly #start: number
   readonly #timers = new Set<Timer>()
   readonly #dwellers = new Set<ClockDweller>()
-  #now = 0
+  /** In whole µs, as Redis counts: with fractions a timer could ring a hair before the instant that it was set for. */
+  #nowUs = 0
   /** One move at a time; others wait for it. */
   #moving: Promise<unknown> = Promise.resolve()
 
@@ -66,15 +68,15 @@ class MovedClock implements ManualClock {
   }
 
   now(): number {
-    return this.#now
+    return this.#nowUs / 1_000
   }
 
   date(): number {
-    return this.#start + this.#now
+    return this.#start + this.now()
   }
 
   setTimer(fn: () => void, ms: number): () => void {
-    const timer = { at: this.#now + Math.max(0, ms), fn }
+    const timer = { at: this.#nowUs + Math.round(Math.max(0, ms) * 1_000), fn }
     this.#timers.add(timer)
     return () => this.#timers.delete(timer)
   }
@@ -94,13 +96,13 @@ class MovedClock implements ManualClock {
 
   advance(ms: number): Promise<void> {
     if (!(ms >= 0 && Number.isFinite(ms))) throw new RangeError(`Time moves on by 0 ms or more, not by ${ms}`)
-    return this.#inTurn(() => this.#moveTo(this.#now + ms))
+    return this.#inTurn(() => this.#moveTo(this.#nowUs + Math.round(ms * 1_000)))
   }
 
   advanceTo(instant: number | Date): Promise<void> {
     const ms = Number(instant)
     if (!Number.isFinite(ms)) throw new RangeError(`Time moves to a date, or to ms since 1970, not to ${instant}`)
-    return this.#inTurn(() => this.#moveTo(ms - this.#start))
+    return this.#inTurn(() => this.#moveTo(Math.round((ms - this.#start) * 1_000)))
   }
 
   async runUntil<T>(promise: Promise<T>, { maxMs = DEFAULT_MAX_MS }: { maxMs?: number } = {}): Promise<T> {
@@ -113,7 +115,7 @@ class MovedClock implements ManualClock {
         hasSettled = true
       },
     )
-    const end = this.#now + maxMs
+    const end = this.#nowUs + maxMs * 1_000
     while (!hasSettled) {
       await this.#inTurn(() => this.settle())
       if (hasSettled) break
@@ -136,10 +138,10 @@ class MovedClock implements ManualClock {
     return moved
   }
 
-  async #moveTo(target: number): Promise<void> {
+  async #moveTo(targetUs: number): Promise<void> {
     await this.settle()
-    while (this.#now < target) {
-      this.#now = Math.min(target, this.#next()?.at ?? target)
+    while (this.#nowUs < targetUs) {
+      this.#nowUs = Math.min(targetUs, this.#next()?.at ?? targetUs)
       await this.settle()
     }
   }
@@ -154,7 +156,7 @@ class MovedClock implements ManualClock {
   /** Calls the first timer that is due; what it begins comes to rest before the next one. False: none is. */
   #callDue(): boolean {
     const timer = this.#next()
-    if (timer === undefined || timer.at > this.#now) return false
+    if (timer === undefined || timer.at > this.#nowUs) return false
     this.#timers.delete(timer)
     timer.fn()
     return true

@@ -197,6 +197,19 @@ describe('a manual clock', () => {
     expect(clock.now()).toBe(30)
   })
 
+  it('is at an instant exactly when it was moved to it, with fractions too', async () => {
+    const calls: number[] = []
+    for (let at = 1; at <= 50; at++) {
+      const waitMs = (100 + 143 * at) / 1_000
+      const dueAt = clock.date() + waitMs
+      const cancel = clock.setTimer(() => calls.push(at), waitMs)
+      await clock.advanceTo(dueAt)
+      cancel()
+    }
+
+    expect(calls).toHaveLength(50)
+  })
+
   it('goes forward only', async () => {
     expect(() => clock.advance(-1)).toThrow('not by -1')
     expect(() => clock.advanceTo(Number.NaN)).toThrow('not to NaN')
