@@ -6,7 +6,11 @@ import { type LeftOut, SummaryReporter } from './scripts/summary-reporter.ts'
 import { missingTools, toolsAreRequired } from './scripts/tools.mjs'
 
 /** Tests that judge what is done by the second: they run one file at a time, after all others. */
-const alone = ['test/failure/{bucket-promise,idle,wake-up}.test.ts', 'test/cli/{demo,run}.test.ts']
+const alone = [
+  'test/failure/{bucket-promise,idle,wake-up}.test.ts',
+  'test/cli/{demo,run}.test.ts',
+  'test/simulate/prediction.test.ts',
+]
 
 /**
  * Tests that stop and kill processes, or build the package. They mostly wait, for leases and failovers: two at a time, after

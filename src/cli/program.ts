@@ -8,6 +8,7 @@ import { Command } from 'commander'
 const loaders = {
   demo: async () => (await import('./commands/demo.ts')).demoCommand(),
   run: async () => (await import('./commands/run.ts')).runCommand(),
+  simulate: async () => (await import('./commands/simulate.ts')).simulateCommand(),
   serve: async () => (await import('./commands/serve.ts')).serveCommand(),
   worker: async () => (await import('./commands/worker.ts')).workerCommand(),
   submit: async () => (await import('./commands/submit.ts')).submitCommand(),

@@ -24,6 +24,7 @@ export class LimitUse {
   #sampledAt: number
   #windowStop = 0
   #startedBeforeWindow = 0
+  #windows = 0
   #column: Column | undefined
 
   constructor(parts: { scope: LimitScope; rule: LimitRule; group?: string; members?: number; startUs: number }) {
@@ -59,9 +60,11 @@ export class LimitUse {
     return this.#column
   }
 
-  /** Over all the time that has passed. */
+  /** Over all the time that has passed; of a window over all windows that it had part in. */
   average(now: number): number {
     this.#pass(now)
+    const { rule } = this
+    if (rule.kind === 'window') return this.#started / (rule.count * this.#members * Math.max(1, this.#windows))
     const passed = now - this.#startUs
     return passed === 0 ? 0 : this.#share({ started: this.#started, area: this.#area, passed })
   }
@@ -102,5 +105,6 @@ export class LimitUse {
     if (this.rule.kind !== 'window' || now < this.#windowStop) return
     this.#windowStop = windowBounds(this.rule, now).stop
     this.#startedBeforeWindow = this.#started
+    this.#windows += 1
   }
 }

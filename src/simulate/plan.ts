@@ -158,7 +158,8 @@ const startRule: Rule<number> = (value, path, report) => {
   return ms
 }
 
-const tenantRules = {
+/** The same of a tenant. */
+export const tenantRules = {
   name: text({ maxLength: 200 }),
   count: optional(integer({ min: 1, max: MOST_TENANTS })),
   weight: number({ min: 0.01, max: 1_000, default: 1 }),

@@ -88,6 +88,7 @@ export class Simulation {
   readonly #endUs: number
   #now: number
   #ended = 0
+  #lastEndAt = 0
 
   constructor(plan: CheckedPlan) {
     this.#plan = plan
@@ -138,12 +139,12 @@ export class Simulation {
 
   /** One that drains ends with its last job. */
   #isOver(at: number): boolean {
-    if (!this.#plan.drains) return at > this.#endUs
-    return at > this.#endUs && this.#groups.every(({ tenants }) => tenants.every(({ virtual }) => isDone(virtual)))
+    if (!this.#plan.drains) return at >= this.#endUs
+    return at >= this.#endUs && this.#groups.every(({ tenants }) => tenants.every(({ virtual }) => isDone(virtual)))
   }
 
   #end(): SimulationRecord {
-    if (!this.#plan.drains) this.#now = this.#endUs
+    this.#now = this.#plan.drains ? Math.max(this.#endUs, this.#lastEndAt) : this.#endUs
     return {
       plan: this.#plan,
       groups: this.#groups,
@@ -269,6 +270,7 @@ export class Simulation {
     tenant[outcome] += 1
     if (outcome === 'retried') return
     this.#ended += 1
+    this.#lastEndAt = this.#now
     tenant.lastEndAt = this.#now
     const flood = tenant.floods.get(lane.name)
     if (!flood) return

@@ -31,6 +31,7 @@ export class WaitTimes {
   /** The time that this share of the jobs did not exceed. */
   quantileMs(share: number): number {
     const rank = Math.ceil(share * this.count)
+    if (rank >= this.count) return this.maxMs
     let seen = 0
     for (let place = 0; place < this.#counts.length; place++) {
       seen += this.#counts[place] ?? 0

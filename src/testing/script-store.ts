@@ -382,6 +382,7 @@ const levelFields = [
   'since',
   'score',
   'lane',
+  'reached',
 ]
 
 const actionFields = [
@@ -400,6 +401,8 @@ const packedFields: Record<string, Record<string, readonly string[]>> = {
       ...['virtual:high', 'virtual:normal', 'virtual:low', 'weights:high', 'weights:normal', 'weights:low'],
       'canceling',
       ...['weights:parked', 'slot', 'starts', 'starts_before', 'starts_earlier', 'active_since', 'snapshot_due'],
+      ...['entry:high', 'entry:normal', 'entry:low', 'round:high', 'round:normal', 'round:low'],
+      ...['reached:high', 'reached:normal', 'reached:low'],
     ],
     pauses: [
       ...['paused', 'paused:high', 'paused:normal', 'paused:low'],

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { createServer } from '../../src/http/index.ts'
 import { httpRequest, PermanentError, type Queue, Sluice } from '../../src/index.ts'
 import { until } from '../support/until.ts'
-import { root } from './markdown.ts'
+import { read, root } from './markdown.ts'
 
 /** Queues that examples name. */
 const queueNames = ['default', 'promotions', 'mail', 'reports'] as const
@@ -117,6 +117,7 @@ function writeFiles(folder: string, upstream: string): void {
     'jobs.ndjson': lines((n) => ({ payload: { n } })),
     'more.ndjson': lines((n) => ({ payload: { n } })),
     'urls.ndjson.gz': gzipSync(lines(call)),
+    'plan.json': read('examples/simulate/two-customers.json'),
     // A port of its own, for servers that examples start.
     'sluice.config.mjs': 'export default { port: 0, queues: { promotions: {}, mail: {} } }',
     'sluice.config.ts': "export { default } from './sluice.config.mjs'",

@@ -166,6 +166,9 @@ function predictQueue(model: QueueModel): [string, string][] {
     numbers[`running:${level}`] = model.jobs.filter((job) => job.state === 'running' && job.standing === level).length
     numbers[`virtual:${level}`] = model.virtual[level]
     numbers[`weights:${level}`] = model.weights[level]
+    numbers[`entry:${level}`] = model.entry[level]
+    numbers[`round:${level}`] = model.round[level]
+    numbers[`reached:${level}`] = model.reached[level]
     numbers[`paused:${level}`] = model.paused[level]
     numbers[`resumed:${level}`] = model.resumed[level]
   }

@@ -57,8 +57,28 @@ const mutants: readonly Mutant[] = [
   },
   {
     what: 'the clock stands still',
-    line: 'local clock = q.clock + 1',
+    line: 'local clock = q.clock + (step or 1)',
     becomes: 'local clock = q.clock',
+  },
+  {
+    what: 'a tenant with new work stands at the end',
+    line: 'local entry = q[WEIGHTS[level]] > 0 and q[field] + 1 or queue.tick(q)',
+    becomes: 'local entry = queue.tick(q)',
+  },
+  {
+    what: 'a tenant that is ahead goes first all the same',
+    line: 'if start <= q[entry] and at.reached - q[reached] >= quantum then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'idling earns credit',
+    line: 'at.reached = math.max(at.reached, q[REACHED[level]])',
+    becomes: '',
+  },
+  {
+    what: 'every turn is a round',
+    line: 'if start > q[ROUND[level]] then',
+    becomes: 'if true then',
   },
   {
     what: 'two claims have one fence',

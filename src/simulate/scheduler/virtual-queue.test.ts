@@ -232,7 +232,7 @@ class SideBySide {
 }
 
 describe('the virtual queue', () => {
-  const seconds = Number(process.env.SLUICE_MODEL_SECONDS ?? 5)
+  const seconds = Number(process.env.SLUICE_MODEL_SECONDS ?? 4)
 
   it(`claims what the scripts claim and waits as long as they say, in random runs for ${seconds} s`, {
     timeout: (seconds + 60) * 1_000,

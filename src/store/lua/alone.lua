@@ -4,9 +4,6 @@ local group = require "group"
 
 local alone = {}
 
--- An upstream may close them for so long.
-local MAX_CLOSE = 3600000000
-
 -- `names` from the place `from` on. `server` is empty where the script only reads. Nil when the store does not know one
 -- of them.
 function alone.open(limits_key, queues_key, names, from, count, server, now)
@@ -18,7 +15,7 @@ function alone.open(limits_key, queues_key, names, from, count, server, now)
   local q = {
     keys = { group_limits = limits_key, group_queues = queues_key }, now = now, counts = {}, fence = 0,
     server = server, is_server_met = server ~= "", restarts = 0, restarted_at = 0,
-    settings = { shared = shared, max_close = MAX_CLOSE },
+    settings = { shared = shared },
   }
   if not group.open(q) then
     return nil

@@ -8,7 +8,6 @@ local record = require "record"
 
 local claiming = {}
 
-local LOOKS = 64 -- tenants looked at in one claim
 local GUARD_EVERY = 10 -- turns, of which one may go to an overdue tenant
 
 local WEIGHTS = { high = "weights:high", normal = "weights:normal", low = "weights:low" }
@@ -32,7 +31,7 @@ function claiming.open(q, wanted, max_bytes, has_suspect)
 end
 
 function claiming.is_bounded(claim)
-  return claim.looks >= LOOKS
+  return claim.looks >= turns.LOOKS
 end
 
 -- What the limits of the queue or a level can grant; without any, everything.
@@ -157,6 +156,7 @@ local function serve(q, tenant, level, allowed, is_guarded)
       charge(q, tenant, level, cost, from)
     end
     tenants.account(q, tenant, level, at, got, cost)
+    turns.advance(q, tenant, level, at, cost)
   elseif q.budget and q.budget.need then
     save_up(q, tenant, level, at)
     return
@@ -208,7 +208,7 @@ local function claim_level(q, level, levels)
   local claim = q.claim
   local is_limited = granting and (q.limits.queue[1] or q.limits[level][1])
   local queue_free, level_free, of_queue, of_level, _ = huge, huge, nil, nil, nil
-  while claim.left > 0 and claim.looks < LOOKS and q.bytes_left > 0 do
+  while claim.left > 0 and claim.looks < turns.LOOKS and q.bytes_left > 0 do
     if is_limited then
       queue_free, _, of_queue = available(q, "queue")
       level_free, _, of_level = available(q, level)

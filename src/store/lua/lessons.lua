@@ -11,6 +11,9 @@ local lessons = {}
 lessons.WIDTH = 7
 
 local METERED = 1
+-- For how long an upstream may close a limit, where nobody says: for code without a queue, and where the last process that
+-- declared the queue is of a version that did not know it.
+local MAX_CLOSE = 3600000000
 
 -- The higher, the narrower is a limit among those of its scope.
 local function narrowness(state)
@@ -73,7 +76,7 @@ end
 
 function lessons.close(q, state, fence, for_us)
   local pushback = require "pushback"
-  local closed_until = for_us > 0 and q.now + math.min(for_us, q.settings.max_close) or 0
+  local closed_until = for_us > 0 and q.now + math.min(for_us, q.settings.max_close or MAX_CLOSE) or 0
   state.pushed = pushback.learn(state.pushed, fence, closed_until, q.now, q.fence)
   state.pushed_changed = true
   state.closed_until = math.max(state.closed_until, state.pushed.closed_until)

@@ -15,6 +15,10 @@ local NUMBERS = {
   "canceling",
   -- Weights of tenants that are parked; how fast jobs start (see pace.lua); when congestion is recorded next.
   "weights:parked", "slot", "starts", "starts_before", "starts_earlier", "active_since", "snapshot_due",
+  -- Of the line of each level (see turns.lua): the place of the tenant that came last, the clock when the round began,
+  -- and how far the rounds have come, in thousandths of a job of a tenant of weight 1.
+  "entry:high", "entry:normal", "entry:low", "round:high", "round:normal", "round:low",
+  "reached:high", "reached:normal", "reached:low",
 }
 -- Rarely set, so packed apart.
 local PAUSES = {
@@ -63,7 +67,9 @@ function queue.open(keys, now)
     ["virtual:high"] = 0, ["virtual:normal"] = 0, ["virtual:low"] = 0,
     ["weights:high"] = 0, ["weights:normal"] = 0, ["weights:low"] = 0, canceling = 0,
     ["weights:parked"] = 0, slot = 0, starts = 0, starts_before = 0, starts_earlier = 0, active_since = 0,
-    snapshot_due = 0, slot_now = slot, slot_start = slot * SLOT,
+    snapshot_due = 0, ["entry:high"] = 0, ["entry:normal"] = 0, ["entry:low"] = 0,
+    ["round:high"] = 0, ["round:normal"] = 0, ["round:low"] = 0,
+    ["reached:high"] = 0, ["reached:normal"] = 0, ["reached:low"] = 0, slot_now = slot, slot_start = slot * SLOT,
     paused = 0, ["paused:high"] = 0, ["paused:normal"] = 0, ["paused:low"] = 0,
     resumed = 0, ["resumed:high"] = 0, ["resumed:normal"] = 0, ["resumed:low"] = 0,
   }
@@ -90,9 +96,13 @@ function queue.notice_server(q, server)
   q.server_changed = true
 end
 
+-- µs by which the clock moves on with a turn, at least: room for tenants that come into line right before it. Up to
+-- 15,000 turns a second leave the clock at the time of day.
+queue.TURN = 64
+
 -- The queue's clock: never goes back, and moves on with every question, so that no two answers are the same.
-function queue.tick(q)
-  local clock = q.clock + 1
+function queue.tick(q, step)
+  local clock = q.clock + (step or 1)
   if clock < q.now then
     clock = q.now
   end

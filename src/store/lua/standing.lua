@@ -11,6 +11,8 @@ local WORTH_TELLING = 1000000
 local LEVELS = queue.LEVELS
 local VIRTUAL = { high = "virtual:high", normal = "virtual:normal", low = "virtual:low" }
 local WEIGHTS = { high = "weights:high", normal = "weights:normal", low = "weights:low" }
+local ENTRY = { high = "entry:high", normal = "entry:normal", low = "entry:low" }
+local REACHED = { high = "reached:high", normal = "reached:normal", low = "reached:low" }
 
 local function thousandths(weight)
   return weight == 1 and 1000 or math.floor(weight * 1000 + 0.5)
@@ -30,11 +32,30 @@ local function begin_pace(q, tenant)
   end
 end
 
+-- The score of a tenant with new work: right before the turn that began last, behind those that came before it. So it
+-- need not wait for a turn of one that has had a turn since; what that earns it is counted (see turns.lua). Progress is
+-- an order of its own: where it counts, all start at the clock.
+local function first_score(q, tenant, level)
+  if q.settings.alpha ~= 0 then
+    return tenants.new_score(q, tenant)
+  end
+  local field = ENTRY[level]
+  local entry = q[WEIGHTS[level]] > 0 and q[field] + 1 or queue.tick(q)
+  q[field] = entry
+  -- However many come at once, the next turn that ends is behind them all.
+  if entry > q.clock then
+    q.clock = entry
+  end
+  return entry + (tenant.base or 0) * 1000
+end
+
 local function enter(q, tenant, level, at)
   at.present, at.changed = true, true
   if at.score == 0 then
     begin_pace(q, tenant)
-    at.score = tenants.new_score(q, tenant)
+    at.score = first_score(q, tenant, level)
+    -- Idling earns no credit.
+    at.reached = math.max(at.reached, q[REACHED[level]])
   elseif at.since < q.slot_start then
     local pace = require "pace"
     pace.roll(q, tenant)

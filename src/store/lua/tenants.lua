@@ -53,22 +53,23 @@ end
 -- A tenant on one level. Of its lines there: how many lanes take turns, the next number of the default lane, and the
 -- lane whose turn it is. Of its standing there: cost used of the turn under way (thousandths), jobs received, what it
 -- was entitled to (millionths of a job) until it last entered the line, the virtual time of that, its longest wait,
--- since when it has been able to run (its last turn, or when it entered the line) or out of line, and its score, 0
--- without work.
+-- since when it has been able to run (its last turn, or when it entered the line) or out of line, its score, 0 without
+-- work, and how far in the rounds of the level it has been served (see turns.lua).
 -- What is not set yet is false: present, was_present, changed, score_changed, is_in_line. There is room for six of
 -- these, and for three in a tenant: a table that outgrows its 16 places is made anew, and a larger one costs each time.
 local function open_level(packed)
-  local lanes, sequence, used, received, entitled, virtual, longest, since, score, lane = unpack_numbers(packed)
+  local lanes, sequence, used, received, entitled, virtual, longest, since, score, lane, reached =
+    unpack_numbers(packed)
   return {
     lanes = lanes, sequence = sequence, used = used, received = received, entitled = entitled, virtual = virtual,
-    longest = longest, since = since, score = score, lane = lane ~= "" and lane or nil,
+    longest = longest, since = since, score = score, lane = lane ~= "" and lane or nil, reached = reached or 0,
   }
 end
 
 local function pack_level(at)
   return pack(
     at.lanes, at.sequence, at.used, at.received, at.entitled, at.virtual, at.longest, at.since, at.score,
-    at.lane or ""
+    at.lane or "", at.reached
   )
 end
 
@@ -77,6 +78,7 @@ local BY_DEMAND = {
   __index = function(levels, level)
     local at = {
       lanes = 0, sequence = 0, used = 0, received = 0, entitled = 0, virtual = 0, longest = 0, since = 0, score = 0,
+      reached = 0,
     }
     rawset(levels, level, at)
     return at
@@ -176,7 +178,7 @@ function tenants.new_score(q, tenant)
     progress = alpha * 1000 * math.max(0, tenant.total - remaining) / math.max(1, remaining)
     progress = math.floor(math.max(-most, math.min(most, progress)))
   end
-  return queue.tick(q) + (tenant.base or 0) * 1000 + progress
+  return queue.tick(q, queue.TURN) + (tenant.base or 0) * 1000 + progress
 end
 
 function tenants.set_score(at, score)

@@ -1,11 +1,27 @@
 -- Whose turn it is: the tenant with the lowest score of a level, merged from the ready set, read in pages, and from
 -- what this script itself put back in line. Nothing is written until the plan stands.
+--
+-- The line goes round: a tenant whose turn is over stands at the end. One that has new work, though, stands right
+-- before the turn that began last, and that turn goes on after it: a single job need not wait for turns of others. That
+-- nobody gains by running out of work again and again is seen to by counting: how far each tenant has been served, and
+-- how far the rounds have come. One that has new work and is a turn ahead of the rounds lets others go first.
+local queue = require "queue"
 local tenants = require "tenants"
 local decimal = require "decimal"
 
 local turns = {}
 
 local LARGEST_PAGE = 32
+local LOOKS = 64 -- tenants looked at in one claim
+-- Tenants that are ahead and keep their place. They are looked at in every claim, so the others go to the end.
+local MOST_AHEAD = 8
+
+local TURN = queue.TURN
+local ENTRY = { high = "entry:high", normal = "entry:normal", low = "entry:low" }
+local ROUND = { high = "round:high", normal = "round:normal", low = "round:low" }
+local REACHED = { high = "reached:high", normal = "reached:normal", low = "reached:low" }
+
+turns.LOOKS = LOOKS
 
 -- A level's line is opened when somebody asks for it.
 local BY_DEMAND = {
@@ -63,10 +79,9 @@ local function head_of_set(q, line)
   end
 end
 
--- The next tenant of the level; nil when nobody is in line. It is out of line until inserted again.
-function turns.next(q, level)
-  local line = q.lines[level]
-  local name = head_of_set(q, line)
+-- The first in line; nil when nobody is.
+local function first_of(q, line)
+  local level, name = line.level, head_of_set(q, line)
   local tenant = name and tenants.load(q, name)
   local first = line.extra[1]
   if first and (not tenant or goes_before(first.at[level].score, first.name, tenant.at[level].score, name)) then
@@ -77,6 +92,79 @@ function turns.next(q, level)
     line.looked_at[name] = true
   end
   return tenant
+end
+
+-- The first in line that is not ahead; when all are, the one that is so least, and the rounds have come as far.
+local function first_behind(q, line, tenant)
+  local level, ahead = line.level, {}
+  local reached, quantum = REACHED[level], q.settings.quantum * 1000
+  while tenant and q.claim.looks < LOOKS do
+    local at = tenant.at[level]
+    if at.score - (tenant.base or 0) * 1000 > q[ENTRY[level]] or at.reached - q[reached] < quantum then
+      break
+    end
+    if #ahead < MOST_AHEAD then
+      ahead[#ahead + 1] = tenant
+    else
+      tenants.set_score(at, tenants.new_score(q, tenant))
+      turns.insert(q, level, tenant)
+      q.claim.looks = q.claim.looks + 1
+    end
+    tenant = first_of(q, line)
+  end
+  if not tenant then
+    local least = 1
+    for i = 2, #ahead do
+      if ahead[i].at[level].reached < ahead[least].at[level].reached then
+        least = i
+      end
+    end
+    tenant = table.remove(ahead, least)
+    q[reached] = tenant.at[level].reached
+  end
+  for i = 1, #ahead do
+    turns.insert(q, level, ahead[i])
+  end
+  return tenant
+end
+
+-- The next tenant of the level; nil when nobody is in line. It is out of line until inserted again.
+function turns.next(q, level)
+  local line = q.lines[level]
+  local tenant = first_of(q, line)
+  -- Progress is an order of its own.
+  if not tenant or q.settings.alpha ~= 0 then
+    return tenant
+  end
+  local at, entry, reached = tenant.at[level], ENTRY[level], REACHED[level]
+  local start, quantum = at.score - (tenant.base or 0) * 1000, q.settings.quantum * 1000
+  if start <= q[entry] and at.reached - q[reached] >= quantum then
+    tenant = first_behind(q, line, tenant)
+    start = tenant.at[level].score - (tenant.base or 0) * 1000
+  end
+  if start > q[entry] then
+    -- A score of when progress counted may be ahead of the clock.
+    start = start < q.clock and start or q.clock
+    q[entry] = start - TURN > q[entry] and start - TURN or q[entry]
+    if start > q[ROUND[level]] then
+      q[ROUND[level]], q[reached] = q.clock, q[reached] - q[reached] % quantum + quantum
+    end
+  end
+  return tenant
+end
+
+-- It has been served. What it has used of its turn is how far the round has come, unless another has used more.
+function turns.advance(q, tenant, level, at, cost)
+  if q.settings.alpha ~= 0 then
+    return
+  end
+  local reached, quantum, weight = REACHED[level], q.settings.quantum * 1000, tenant.weight
+  at.reached = at.reached + (weight == 1 and cost * 1000 or math.floor(cost * 1000 / weight + 0.5))
+  if at.score - (tenant.base or 0) * 1000 > q[ENTRY[level]] then
+    local part = math.min(quantum - 1, math.floor(at.used / weight))
+    local come = q[reached] - q[reached] % quantum + part
+    q[reached] = come > q[reached] and come or q[reached]
+  end
 end
 
 return turns

@@ -79,6 +79,7 @@ describe('the life of an action', () => {
         a: '2',
       },
       'tenant:a': {
+        'normal.reached': 2000,
         'normal.longest': 1000,
         'normal.received': 2,
         'normal.since': 1_000_001_000,

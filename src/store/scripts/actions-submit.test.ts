@@ -40,6 +40,7 @@ it('counts the jobs with their action, which keeps the numbers of its lane', asy
     },
     'lane:normal:@mail:a': ['|rs|SEND|||1', '|rs|SEND|||2'],
     queue: {
+      'state.entry:normal': 1_000_000_001,
       'state.clock': 1_000_000_001,
       'state.waiting': 2,
       'state.weights:normal': 1000,

@@ -73,6 +73,7 @@ it('marks a waiting job and counts it at once; the claim that meets it drops it'
     },
     'since:normal': null,
     'tenant:a': {
+      'normal.reached': 1000,
       '(expires)': true,
       idle: '1',
       'normal.entitled': 1_000_000,
@@ -136,6 +137,7 @@ it('lets the next job of an ordered lane start when the delayed one before it is
       'busy:normal:!exact': null,
     },
     queue: {
+      'state.entry:normal': 1_000_000_002,
       canceled: '1',
       'state.clock': 1_000_000_002,
       'state.delayed': null,

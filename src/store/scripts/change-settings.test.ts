@@ -88,6 +88,9 @@ it('puts what limits had parked on its way back into line, and wakes an idle cli
       '1000000001:me': 1_015_000_000,
     },
     queue: {
+      'state.round:normal': 1_000_000_130,
+      'state.reached:normal': 5000,
+      'state.entry:normal': 1_000_000_066,
       unparked: '2',
       claimed: '4',
       'granted:tenant/tenant': '4',
@@ -105,6 +108,7 @@ it('puts what limits had parked on its way back into line, and wakes an idle cli
       b: '2',
     },
     'tenant:a': {
+      'normal.reached': 2000,
       '(expires)': true,
       idle: '1',
       'normal.entitled': 1_000_000,
@@ -117,6 +121,7 @@ it('puts what limits had parked on its way back into line, and wakes an idle cli
       'state.waiting': null,
     },
     'tenant:b': {
+      'normal.reached': 2000,
       '(expires)': true,
       idle: '1',
       'normal.entitled': 3_000_000,

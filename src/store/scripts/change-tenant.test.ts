@@ -70,6 +70,7 @@ it('makes all lines of a tenant stand on one level, without moving a job', async
 
   expect(put.changes).toEqual({
     queue: {
+      'state.entry:normal': 1_000_000_004,
       'state.clock': 1_000_000_004,
       'state.weights:high': null,
       'state.weights:low': null,
@@ -185,7 +186,7 @@ it('gives a parked tenant limits of its own and looks at it again', async () => 
       'state.weights:parked': null,
     },
     'ready:normal': {
-      a: 1_000_000_002,
+      a: 1_000_000_065,
     },
     'since:normal': {
       a: 1_000_000_000,

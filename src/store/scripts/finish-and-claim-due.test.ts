@@ -53,6 +53,7 @@ describe('what is due', () => {
         a: '2',
       },
       'tenant:a': {
+        'normal.reached': 2000,
         'normal.longest': 5000,
         'normal.received': 2,
         'normal.since': 1_000_005_000,

@@ -252,6 +252,7 @@ describe('finishing', () => {
       'ready:normal': null,
       'since:normal': null,
       'tenant:a': {
+        'normal.reached': 2000,
         '(expires)': true,
         idle: '1',
         'normal.entitled': 2_000_000,

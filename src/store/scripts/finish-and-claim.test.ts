@@ -60,6 +60,7 @@ describe('claiming', () => {
         a: '2',
       },
       'tenant:a': {
+        'normal.reached': 2000,
         'normal.received': 2,
         'normal.used': 2000,
         'state.waiting': 1,
@@ -101,6 +102,7 @@ describe('claiming', () => {
       },
       'since:normal': null,
       'tenant:a': {
+        'normal.reached': 1000,
         '(expires)': true,
         idle: '1',
         'normal.entitled': 1_000_000,
@@ -151,6 +153,7 @@ describe('claiming', () => {
       },
       'since:high': null,
       'tenant:a': {
+        'high.reached': 1000,
         'high.entitled': 1_000_000,
         'high.received': 1,
         'high.score': null,
@@ -171,6 +174,7 @@ describe('claiming', () => {
       'front:low:default:a': ['low:default:1000000000:a'],
       leases: null,
       queue: {
+        'state.entry:high': 1_000_000_003,
         released: '1',
         'state.clock': 1_000_000_003,
         'state.running': null,

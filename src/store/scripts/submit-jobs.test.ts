@@ -30,6 +30,7 @@ it('puts jobs at the end of their lane and their tenant in line', async () => {
     },
     'lane:normal:default:a': ['|rs|SEND|||1', '|rs|SEND|||2'],
     queue: {
+      'state.entry:normal': 1_000_000_001,
       'state.clock': 1_000_000_001,
       'state.waiting': 2,
       'state.weights:normal': 1000,
@@ -108,6 +109,9 @@ it('takes many tenants, levels and lanes at once', async () => {
       'low:!exact': '1000000004',
     },
     queue: {
+      'state.entry:normal': 1_000_000_006,
+      'state.entry:low': 1_000_000_004,
+      'state.entry:high': 1_000_000_001,
       'state.clock': 1_000_000_006,
       'state.waiting': 4,
       'state.weights:high': 1000,
@@ -197,6 +201,7 @@ it('takes a job with an id of its own once, within a call and over calls', async
     },
     'lane:normal:default:a': ['|rs|SEND|||1', '|rs|SEND|||2'],
     queue: {
+      'state.entry:normal': 1_000_000_001,
       'state.clock': 1_000_000_001,
       'state.waiting': 2,
       'state.weights:normal': 1000,

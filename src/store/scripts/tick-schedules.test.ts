@@ -54,6 +54,7 @@ it('makes the job of a tick and moves the schedule on, in one step', async () =>
     [await bucketOf(jobOf(schedule, schedule.dueUs).digest)]: expect.objectContaining({ '(expires)': true }),
     'lane:normal:default:a': ['|rs|SEND|||"nightly"'],
     queue: {
+      'state.entry:normal': 1_000_000_002,
       'state.clock': 1_000_000_002,
       'state.waiting': 1,
       'state.weights:normal': 1_000,

@@ -25,9 +25,7 @@ import {
 import { newScore, park, settle, unpark } from './standing.ts'
 import { takeTurn } from './taking.ts'
 import { claimedTextOf, type Job, type Lane, type Stand, type Tenant } from './tenant.ts'
-import { nextTurn, type Turn } from './turns.ts'
-
-const LOOKS = 64
+import { advance, LOOKS, nextTurn, type Turn } from './turns.ts'
 
 export function finishAndClaim(queue: QueueState, client: string, request: ClaimRequest, now: number): ClaimReply {
   queue.begin(now)
@@ -201,6 +199,7 @@ function serve(queue: QueueState, claim: Claim, { name, level, isGuarded }: Turn
     rollTenant(queue, tenant, stand)
     tenant.costs += permits - got
     account(queue, stand, level, permits)
+    advance(queue, tenant, level, permits)
   }
   const isOver = stand.used >= size || (isGuarded && got > 0)
   if (isOver) {

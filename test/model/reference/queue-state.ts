@@ -63,6 +63,12 @@ export class QueueState {
   readonly resumed: Record<Level | 'queue', number> = { queue: 0, high: 0, normal: 0, low: 0 }
   readonly virtual: Record<Level, number> = { high: 0, normal: 0, low: 0 }
   readonly weights: Record<Level, number> = { high: 0, normal: 0, low: 0 }
+  /** The place of the tenant that came into line last. */
+  readonly entry: Record<Level, number> = { high: 0, normal: 0, low: 0 }
+  /** The clock when the round began. */
+  readonly round: Record<Level, number> = { high: 0, normal: 0, low: 0 }
+  /** How far the rounds have come: thousandths of a job of a tenant of weight 1. */
+  readonly reached: Record<Level, number> = { high: 0, normal: 0, low: 0 }
   readonly pace = newPace()
   /** Jobs that were ever started. */
   started = 0
@@ -140,8 +146,8 @@ export class QueueState {
   }
 
   /** Never goes back, and never says the same twice. */
-  tick(): number {
-    this.clock = Math.max(this.clock + 1, this.now)
+  tick(step = 1): number {
+    this.clock = Math.max(this.clock + step, this.now)
     return this.clock
   }
 

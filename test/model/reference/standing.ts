@@ -6,6 +6,9 @@ import type { Stand, Tenant } from './tenant.ts'
 
 /** Where a tenant stands: in line, parked, paused, or with nothing to do. */
 
+/** µs by which the clock moves on with a turn. */
+export const TURN = 64
+
 export function newScore(queue: QueueState, tenant: Tenant): number {
   const { alpha, max_progress: most } = queue.values
   let progress = 0
@@ -14,7 +17,7 @@ export function newScore(queue: QueueState, tenant: Tenant): number {
     progress = (alpha * 1000 * Math.max(0, tenant.total - left)) / Math.max(1, left)
     progress = Math.floor(Math.max(-most, Math.min(most, progress)))
   }
-  return queue.tick() + tenant.base * 1000 + progress
+  return queue.tick(TURN) + tenant.base * 1000 + progress
 }
 
 export function settle(queue: QueueState, tenant: Tenant): void {
@@ -36,13 +39,22 @@ export function settle(queue: QueueState, tenant: Tenant): void {
   }
 }
 
+/** Of one with new work: right before the turn that began last, behind those that came before it. */
+function firstScore(queue: QueueState, tenant: Tenant, level: Level): number {
+  if (queue.values.alpha !== 0) return newScore(queue, tenant)
+  queue.entry[level] = queue.weights[level] > 0 ? queue.entry[level] + 1 : queue.tick()
+  queue.clock = Math.max(queue.clock, queue.entry[level])
+  return queue.entry[level] + tenant.base * 1000
+}
+
 function enter(queue: QueueState, tenant: Tenant, stand: Stand, level: Level): void {
   const hasStood = levels.some((each) => tenant.stands[each].present || tenant.stands[each].kept !== undefined)
   if (!hasStood) beginPace(tenant.pace, queue.now, receivedBy(tenant))
   else if (stand.kept !== undefined) rollTenant(queue, tenant, stand)
   if (!hasStood && activeWeights(queue) === 0) beginPace(queue.pace, queue.now, queue.started)
   stand.present = true
-  stand.score = stand.kept ?? newScore(queue, tenant)
+  if (stand.kept === undefined) stand.reached = Math.max(stand.reached, queue.reached[level])
+  stand.score = stand.kept ?? firstScore(queue, tenant, level)
   stand.kept = undefined
   stand.since = queue.now
   stand.indexedSince = queue.now

@@ -94,6 +94,8 @@ export interface Stand {
   kept: number | undefined
   /** Of the turn that is under way: thousandths of a job. */
   used: number
+  /** How far in the rounds of the level it has been served. */
+  reached: number
   since: number
   /** What the index of the overdue says: it is put right only when it matters. */
   indexedSince: number
@@ -192,6 +194,7 @@ function newStand(): Stand {
     score: 0,
     kept: undefined,
     used: 0,
+    reached: 0,
     since: 0,
     indexedSince: 0,
     longestWait: 0,

@@ -1,10 +1,15 @@
 import type { Level } from '../../../src/store/names.ts'
 import { byScore, type Claim } from './claim.ts'
 import type { QueueState } from './queue-state.ts'
+import { newScore, TURN } from './standing.ts'
 import type { Tenant } from './tenant.ts'
 
 const GUARD_EVERY = 10
 const OVERDUE_LOOKS = 4
+/** Tenants that are looked at in one claim. */
+export const LOOKS = 64
+/** Tenants that are ahead of the rounds and keep their place in line. */
+const MOST_AHEAD = 8
 
 export interface Turn {
   readonly name: string
@@ -21,12 +26,77 @@ export function nextTurn(queue: QueueState, claim: Claim, level: Level, open: re
       return { ...overdue, isGuarded: true }
     }
   }
-  const line = claim.lines[level].sort(byScore)
-  const next = line.shift()
+  // Progress is an order of its own.
+  const isByProgress = queue.values.alpha !== 0
+  const tenant = isByProgress ? firstInLine(queue, claim, level) : firstBehind(queue, claim, level)
+  if (!tenant) return undefined
+  if (!isByProgress) beginTurn(queue, tenant, level)
+  if (tenant.stands[level].used === 0) queue.turns += 1
+  return { name: tenant.name, level, isGuarded: false }
+}
+
+function firstInLine(queue: QueueState, claim: Claim, level: Level): Tenant | undefined {
+  const next = claim.lines[level].sort(byScore).shift()
   if (!next) return undefined
   claim.lookedAt[level].add(next.name)
-  if (queue.tenant(next.name).stands[level].used === 0) queue.turns += 1
-  return { name: next.name, level, isGuarded: false }
+  return queue.tenant(next.name)
+}
+
+/** Its place in line is that of a turn, not the one that it had when it came. */
+function standsByTurn(queue: QueueState, tenant: Tenant, level: Level): boolean {
+  return startOf(tenant, level) > queue.entry[level]
+}
+
+function startOf({ base, stands }: Tenant, level: Level): number {
+  return stands[level].score - base * 1000
+}
+
+/** The first in line; tenants that are a turn ahead of the rounds let it go first. */
+function firstBehind(queue: QueueState, claim: Claim, level: Level): Tenant | undefined {
+  const ahead: Tenant[] = []
+  const aheadBy = (tenant: Tenant): number => tenant.stands[level].reached - queue.reached[level]
+  let tenant = firstInLine(queue, claim, level)
+  while (tenant && claim.looks < LOOKS) {
+    if (standsByTurn(queue, tenant, level) || aheadBy(tenant) < queue.values.quantum * 1000) break
+    if (ahead.length < MOST_AHEAD) {
+      ahead.push(tenant)
+    } else {
+      tenant.stands[level].score = newScore(queue, tenant)
+      claim.lines[level].push({ name: tenant.name, score: tenant.stands[level].score })
+      claim.looks += 1
+    }
+    tenant = firstInLine(queue, claim, level)
+  }
+  if (!tenant && ahead.length > 0) {
+    const least = Math.min(...ahead.map(aheadBy))
+    const at = ahead.findIndex((each) => aheadBy(each) === least)
+    tenant = ahead.splice(at, 1)[0] as Tenant
+    queue.reached[level] = tenant.stands[level].reached
+  }
+  for (const { name, stands } of ahead) claim.lines[level].push({ name, score: stands[level].score })
+  return tenant
+}
+
+/** Whoever comes into line from now on stands right before this turn. */
+function beginTurn(queue: QueueState, tenant: Tenant, level: Level): void {
+  if (!standsByTurn(queue, tenant, level)) return
+  const quantum = queue.values.quantum * 1000
+  const start = Math.min(queue.clock, startOf(tenant, level))
+  queue.entry[level] = Math.max(queue.entry[level], start - TURN)
+  if (start <= queue.round[level]) return
+  queue.round[level] = queue.clock
+  queue.reached[level] = (Math.floor(queue.reached[level] / quantum) + 1) * quantum
+}
+
+/** It has been served. A round has come as far as the one that has used most of its turn. */
+export function advance(queue: QueueState, tenant: Tenant, level: Level, cost: number): void {
+  if (queue.values.alpha !== 0) return
+  tenant.stands[level].reached += Math.floor((cost * 1000) / tenant.weight + 0.5)
+  if (!standsByTurn(queue, tenant, level)) return
+  const quantum = queue.values.quantum * 1000
+  const part = Math.min(quantum - 1, Math.floor(tenant.stands[level].used / tenant.weight))
+  const come = Math.floor(queue.reached[level] / quantum) * quantum + part
+  queue.reached[level] = Math.max(queue.reached[level], come)
 }
 
 /**
