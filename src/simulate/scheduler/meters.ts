@@ -1,8 +1,12 @@
 import type { BucketRule, ConcurrencyRule, WindowRule } from '../../store/settings.ts'
+import { CellRate, type Pace, type ScriptUnderWay } from './cell-rate.ts'
 import { windowBounds } from './window-bounds.ts'
 
 /** Later than any instant: what waits for an event rather than for a moment. As in src/store/lua/time.lua. */
 export const NEVER = 9e15
+
+/** Of the jitter: how late a permit can be granted. As in src/store/lua/bucket.lua. */
+const REACH = 0.05
 
 /** What a limit counts. All times are in µs. The modules of src/store/lua of the same names say why. */
 export interface Meter {
@@ -18,21 +22,22 @@ export interface Meter {
 /** As src/store/lua/bucket.lua, without what only restarts, costs and upstreams that push back need. */
 export class Bucket implements Meter {
   readonly rule: BucketRule
-  readonly interval: number
-  #tat = 0
+  readonly pace: Pace
+  readonly #cells: CellRate
 
-  constructor(rule: BucketRule) {
+  constructor(rule: BucketRule, script: ScriptUnderWay) {
     this.rule = rule
-    this.interval = bucketInterval(rule)
+    const { count, burst, jitter } = rule
+    this.pace = { count, burst, interval: bucketInterval(rule), reach: Math.floor(jitter * REACH) }
+    this.#cells = new CellRate(script)
   }
 
   available(now: number): number {
-    return Math.max(0, Math.floor(this.rule.burst - (Math.max(this.#tat, now) - now) / this.interval))
+    return this.#cells.available(this.pace, now)
   }
 
   instant(permits: number): number {
-    const needed = Math.min(permits, this.rule.count)
-    return Math.max(0, Math.ceil(this.#tat - (this.rule.burst - needed) * this.interval))
+    return this.#cells.instant(this.pace, permits)
   }
 
   batch(): number {
@@ -40,7 +45,7 @@ export class Bucket implements Meter {
   }
 
   charge(permits: number, now: number): void {
-    this.#tat = Math.max(this.#tat, now) + permits * this.interval
+    this.#cells.charge(this.pace, permits, now)
   }
 }
 

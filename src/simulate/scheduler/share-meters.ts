@@ -1,3 +1,4 @@
+import { CellRate, type Pace, type ScriptUnderWay } from './cell-rate.ts'
 import type { Bucket, Meter, Window } from './meters.ts'
 
 /** Strict shares, as src/store/lua/shares.lua: each tenant's part of a limit of the queue. */
@@ -5,72 +6,70 @@ import type { Bucket, Meter, Window } from './meters.ts'
 const SECOND = 1_000_000
 const FOR_EACH = 1_000
 
-/** How many tenants share, as of the beginning of the claim under way. */
-export interface Sharers {
-  readonly active: number
-}
-
 /** A bucket that is as many times slower as there are tenants, but grants one in each window. */
 export class BucketShare implements Meter {
   readonly #whole: Bucket
-  readonly #sharers: Sharers
-  #tat = 0
+  readonly #script: ScriptUnderWay
+  readonly #cells: CellRate
   #openedFor = 0
-  #burst = 0
-  #count = 0
-  #interval = 0
+  #pace: Pace
 
-  constructor(whole: Bucket, sharers: Sharers) {
+  constructor(whole: Bucket, script: ScriptUnderWay) {
     this.#whole = whole
-    this.#sharers = sharers
+    this.#script = script
+    this.#cells = new CellRate(script)
+    this.#pace = whole.pace
   }
 
   available(now: number): number {
     this.#open(now)
-    return Math.max(0, Math.floor(this.#burst - (Math.max(this.#tat, now) - now) / this.#interval))
+    return this.#cells.available(this.#pace, now)
   }
 
   instant(permits: number, now: number): number {
     this.#open(now)
-    const needed = Math.min(permits, this.#count)
-    return Math.max(0, Math.ceil(this.#tat - (this.#burst - needed) * this.#interval))
+    return this.#cells.instant(this.#pace, permits)
   }
 
   batch(): number {
-    return Math.floor(this.#burst / 2)
+    return Math.floor(this.#pace.burst / 2)
   }
 
   charge(permits: number, now: number): void {
     this.#open(now)
-    this.#tat = Math.max(this.#tat, now) + permits * this.#interval
+    this.#cells.charge(this.#pace, permits, now)
   }
 
   #open(now: number): void {
-    const { active } = this.#sharers
+    const { active } = this.#script
     if (this.#openedFor !== active) {
-      const { rule, interval } = this.#whole
-      const perWindow = rule.count - rule.burst + 1
+      const { interval, reach, ...whole } = this.#whole.pace
+      const perWindow = whole.count - whole.burst + 1
       const share = Math.max(1 / active, 1 / perWindow)
+      const burst = Math.max(1, Math.floor(whole.burst / active))
       this.#openedFor = active
-      this.#burst = Math.max(1, Math.floor(rule.burst / active))
-      this.#count = perWindow - 1 + this.#burst
-      this.#interval = share < 1 ? Math.ceil(interval / share) : interval
+      this.#pace = {
+        count: perWindow - 1 + burst,
+        burst,
+        interval: share < 1 ? Math.ceil(interval / share) : interval,
+        reach,
+      }
     }
-    // Charged while it was slower, because more shared: one permit is free now, the others come at the new pace.
-    if (this.#tat > now + 2 * this.#burst * this.#interval) this.#tat = now + (this.#burst - 1) * this.#interval
+    // Charged while it was slower, because more shared.
+    this.#cells.quicken(this.#pace, now)
   }
 }
 
 /** A whole number of each window; what rounding leaves goes to whoever asks first, one to a tenant. */
 export class WindowShare implements Meter {
   readonly #whole: Window
-  readonly #sharers: Sharers
+  readonly #script: ScriptUnderWay
   #used = 0
   #stop = 0
 
-  constructor(whole: Window, sharers: Sharers) {
+  constructor(whole: Window, script: ScriptUnderWay) {
     this.#whole = whole
-    this.#sharers = sharers
+    this.#script = script
   }
 
   available(now: number): number {
@@ -81,7 +80,7 @@ export class WindowShare implements Meter {
 
   instant(permits: number, now: number): number {
     if (this.#usedOf(now) === 0 || this.available(now) >= permits) return 0
-    return Math.min(this.#stop, now + Math.max(SECOND, this.#sharers.active * FOR_EACH))
+    return Math.min(this.#stop, now + Math.max(SECOND, this.#script.active * FOR_EACH))
   }
 
   batch(): number {
@@ -95,11 +94,11 @@ export class WindowShare implements Meter {
   }
 
   get #part(): number {
-    return Math.max(1, Math.floor(this.#whole.rule.count / this.#sharers.active))
+    return Math.max(1, Math.floor(this.#whole.rule.count / this.#script.active))
   }
 
   get #leftOver(): number {
-    return Math.max(0, this.#whole.rule.count - this.#sharers.active * this.#part)
+    return Math.max(0, this.#whole.rule.count - this.#script.active * this.#part)
   }
 
   #isExtraLeft(used: number): boolean {

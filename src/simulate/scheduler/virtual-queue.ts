@@ -1,5 +1,6 @@
 import { actionOfLane, defaultLane, type Level } from '../../store/names.ts'
 import type { LimitRule, LimitScope, SettingValues } from '../../store/settings.ts'
+import type { ScriptUnderWay } from './cell-rate.ts'
 import { claimJobs } from './claim.ts'
 import { Bucket, type Meter, NEVER, Slots, Window } from './meters.ts'
 import { BucketShare, WindowShare } from './share-meters.ts'
@@ -51,8 +52,7 @@ export class VirtualQueue {
   readonly index: Readonly<Record<Level, SortedLine<VirtualTenant>>>
   readonly parked = new SortedLine<VirtualTenant>()
   readonly limits: Readonly<Record<Exclude<LimitScope, 'tenant'>, readonly Meter[]>>
-  /** Tenants in line or parked when the script under way began. */
-  readonly sharers = { active: 1 }
+  readonly script = { number: 0, active: 1 }
   /** Tenants that the script under way put in line. */
   entered: VirtualTenant[] = []
   #clock = 0
@@ -66,7 +66,9 @@ export class VirtualQueue {
     this.ready = perLevel(() => new SortedLine())
     this.index = perLevel(() => new SortedLine())
     const open = (scope: Level | 'queue') =>
-      limits[scope].map((rule) => openMeter(rule, () => (scope === 'queue' ? this.running : this.runningAt[scope])))
+      limits[scope].map((rule) =>
+        openMeter(rule, this.script, () => (scope === 'queue' ? this.running : this.runningAt[scope])),
+      )
     this.limits = { queue: open('queue'), high: open('high'), normal: open('normal'), low: open('low') }
   }
 
@@ -77,11 +79,11 @@ export class VirtualQueue {
     rules: readonly LimitRule[],
   ): VirtualTenant {
     const tenant = new VirtualTenant(name, settings)
-    for (const rule of rules) tenant.meters.push(openMeter(rule, () => tenant.running))
+    for (const rule of rules) tenant.meters.push(openMeter(rule, this.script, () => tenant.running))
     if (this.values.strict !== 1) return tenant
     for (const meter of this.limits.queue) {
-      if (meter instanceof Bucket) tenant.meters.push(new BucketShare(meter, this.sharers))
-      else if (meter instanceof Window) tenant.meters.push(new WindowShare(meter, this.sharers))
+      if (meter instanceof Bucket) tenant.meters.push(new BucketShare(meter, this.script))
+      else if (meter instanceof Window) tenant.meters.push(new WindowShare(meter, this.script))
     }
     return tenant
   }
@@ -109,7 +111,8 @@ export class VirtualQueue {
     this.now = now
     this.entered = []
     const inLine = this.#inLine
-    this.sharers.active = Math.max(1, inLine + this.parked.length)
+    this.script.number += 1
+    this.script.active = Math.max(1, inLine + this.parked.length)
     for (const each of ended) this.#end(each)
     const isEachDue = this.#fallDue()
     const claim = claimJobs(this, wanted, inLine)
@@ -286,10 +289,10 @@ export class VirtualQueue {
   }
 }
 
-function openMeter(rule: LimitRule, running: () => number): Meter {
+function openMeter(rule: LimitRule, script: ScriptUnderWay, running: () => number): Meter {
   switch (rule.kind) {
     case 'bucket':
-      return new Bucket(rule)
+      return new Bucket(rule, script)
     case 'window':
       return new Window(rule)
     case 'concurrency':

@@ -172,11 +172,11 @@ end
 
 -- For how long the grants keep, in µs; 0: for ever.
 function acquiring.fresh(found)
-  local narrowest = huge
+  local shortest = huge
   for _, entry in ipairs(found) do
-    narrowest = min(narrowest, entry.state.known and entry.state.jitter or huge)
+    shortest = min(shortest, entry.state.known and jitter.keeps(entry.state) or huge)
   end
-  return narrowest < huge and narrowest or 0
+  return shortest < huge and shortest or 0
 end
 
 local function save_marks(q, found)
@@ -187,7 +187,8 @@ local function save_marks(q, found)
   end
 end
 
--- The reply to all callers; what they were granted is for the script to save. The names stand in `list`, and then how many callers in a row ask for how many permits.
+-- The reply to all callers; what they were granted is for the script to save. The names stand in `list`, and then how
+-- many callers in a row ask for how many permits.
 function acquiring.run(q, level, fence, stale_fence, stale_permits, list, from, names)
   local found, problem = acquiring.find(q, level, list, from, names)
   if not found then
@@ -203,10 +204,10 @@ function acquiring.run(q, level, fence, stale_fence, stale_permits, list, from, 
   if stale_permits > 0 then
     acquiring.take_back(q, found, stale_fence, stale_permits)
   end
-  local fresh = acquiring.fresh(found)
   for i = from + names, #list, 2 do
     acquiring.ask(q, found, level, tonumber(list[i]), tonumber(list[i + 1]), fence, answers)
   end
+  local fresh = acquiring.fresh(found)
   if q.group then
     local group = require "group"
     group.close(q)

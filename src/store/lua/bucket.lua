@@ -3,6 +3,10 @@
 --
 -- A rule is what the limit's definition says: { name, kind, count, window, burst, jitter }. The jitter is what the
 -- limit measures of the way to the upstream; it grows with stale grants, so the interval is computed here.
+--
+-- Nobody asks at every instant at which a permit comes free. What came free within the bucket's reach can still be
+-- granted: as if it had been asked for then, and been on its way since. The jitter covers ways that differ by so much,
+-- and the grant keeps for that much less. (decision 0040)
 local bucket = {}
 
 local max, min, floor, ceil = math.max, math.min, math.floor, math.ceil
@@ -10,6 +14,9 @@ local max, min, floor, ceil = math.max, math.min, math.floor, math.ceil
 -- After a restart short windows stay closed for one window; of longer ones this much is taken as used.
 local RESTART_LOSS = 2000000
 local SHORT_WINDOW = 60000000
+
+-- Of the jitter: how late a permit can be granted.
+local REACH = 0.05
 
 -- A thousand tenants under one rule ask for the same.
 local function interval_of(rule, jitter)
@@ -26,7 +33,7 @@ bucket.interval = interval_of
 function bucket.open(rule, stored, jitter, queue, now, share)
   local state = {
     meter = bucket, rule = rule, jitter = jitter, interval = interval_of(rule, jitter), now = now, known = nil,
-    tat = 0, fence = 0, closed_until = 0, changed = false,
+    tat = 0, fence = 0, closed_until = 0, changed = false, reach = floor(jitter * REACH), tat_before = 0, taken = 0,
   }
   if share < 1 then
     state.interval = ceil(state.interval / share)
@@ -66,26 +73,56 @@ function bucket.slow(state, share)
   state.interval = interval
 end
 
+-- What it would stand at if nothing had been granted by this script.
+local function tat_before(state)
+  return state.taken > 0 and state.tat_before or state.tat
+end
+
 -- How many permits could be granted now.
 function bucket.available(state)
   local now = state.now
   if state.closed_until > now then
     return 0
   end
-  return max(0, floor(state.rule.burst - (max(state.tat, now) - now) / state.interval))
+  local ahead = max(tat_before(state), now - state.reach) - now
+  return max(0, floor(state.rule.burst - ahead / state.interval) - state.taken)
 end
 
 -- When `permits` could be granted at once: more than the burst, when it has saved up for them; more than the limit (it
 -- was lowered since), when it has saved up for all of that.
 function bucket.instant(state, permits)
   local needed = min(permits, state.rule.count)
-  return max(state.closed_until, ceil(state.tat - (state.rule.burst - needed) * state.interval))
+  local instant = state.tat - (state.rule.burst - needed) * state.interval
+  if state.taken > 0 then
+    local over = (state.taken + needed - state.rule.burst) * state.interval
+    if over <= state.reach then
+      instant = min(instant, state.tat_before + over)
+    end
+  end
+  return max(state.closed_until, ceil(instant))
 end
 
+-- All that one script grants counts as asked for at once. Less than a burst: now. Else when the last permit before came
+-- free, if that is within reach: nothing is lost between two who ask. After a rest it is as late as need be, or, for
+-- what was saved up for, now.
 function bucket.charge(state, permits, fence)
-  state.tat = max(state.tat, state.now) + permits * state.interval
+  if state.taken == 0 then
+    state.tat_before = state.tat
+  end
+  state.taken = state.taken + permits
+  local over, late = (state.taken - state.rule.burst) * state.interval, 0
+  if over >= 0 then
+    local rested = state.now - state.tat_before
+    late = rested <= state.reach and rested or over <= state.reach and over or 0
+  end
+  state.tat = max(state.tat_before, state.now - late) + state.taken * state.interval
   state.fence = fence
   state.changed = true
+end
+
+-- How long ago what this script granted counts as asked for.
+function bucket.late(state)
+  return state.taken > 0 and max(0, state.now - (state.tat - state.taken * state.interval)) or 0
 end
 
 -- Gives unused permits back. Only the last grant can be undone without letting more through than the promise: permits

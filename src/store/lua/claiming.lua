@@ -81,9 +81,9 @@ end
 
 local function charge(q, tenant, level, permits, from)
   local claim = q.claim
-  local jitter = granting.charge(q, tenant, level, permits, claim.fence, from)
-  if jitter then
-    claim.fresh = math.min(claim.fresh or jitter, jitter)
+  local keeps = granting.charge(q, tenant, level, permits, claim.fence, from)
+  if keeps then
+    claim.fresh = math.min(claim.fresh or keeps, keeps)
   end
 end
 

@@ -10,6 +10,8 @@ local JUDGED_OVER = 10 * SECOND
 local TOO_STALE, CALM = 0.02, 0.005
 local CALM_FOR = 60 * SECOND
 local LARGEST = SECOND
+-- Of the jitter: the age at which a grant is stale.
+local FRESH_SHARE = 0.6
 
 -- A window has room for grants beside it, whatever was learnt when it was longer.
 local function largest(rule)
@@ -47,6 +49,12 @@ local function judge(state, now)
     state.calm_since = now
   end
   state.since, state.granted, state.stale = now, 0, 0
+end
+
+-- For how long what a limit has just granted keeps.
+function jitter.keeps(limit)
+  local late = limit.meter.late
+  return floor(limit.jitter * FRESH_SHARE) - (late and late(limit) or 0)
 end
 
 function jitter.granted(state, permits, now)

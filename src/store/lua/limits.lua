@@ -292,7 +292,7 @@ local function charge_pool(q, state, level, from)
   end
 end
 
-local function charge_all(q, scope, states, permits, fence, narrowest, level, from)
+local function charge_all(q, scope, states, permits, fence, shortest, level, from)
   for i = 1, #states do
     local state = states[i]
     limits.count_grants(q, scope, state.rule, permits)
@@ -304,24 +304,24 @@ local function charge_all(q, scope, states, permits, fence, narrowest, level, fr
     local known = state.known
     if known then
       jitter.granted(known, permits, q.now)
-      if not narrowest or state.jitter < narrowest then
-        narrowest = state.jitter
+      local keeps = jitter.keeps(state)
+      if not shortest or keeps < shortest then
+        shortest = keeps
       end
     end
   end
-  return narrowest
+  return shortest
 end
 
--- For the jobs of the claim behind the place `from`. Answers the narrowest jitter of all that were charged, nil where
--- none has any: how long the grant keeps.
+-- For the jobs of the claim behind the place `from`. Answers for how long the grant keeps, nil: for ever.
 function limits.charge(q, tenant, level, permits, fence, from)
-  local of_queue, of_level, narrowest = q.limits.queue, q.limits[level], nil
+  local of_queue, of_level, shortest = q.limits.queue, q.limits[level], nil
   if of_queue[1] or of_level[1] then
-    narrowest = charge_all(q, "queue", of_queue, permits, fence, nil, level, from)
-    narrowest = charge_all(q, level, of_level, permits, fence, narrowest, level, from)
+    shortest = charge_all(q, "queue", of_queue, permits, fence, nil, level, from)
+    shortest = charge_all(q, level, of_level, permits, fence, shortest, level, from)
   end
   local of_tenant = tenant.limits or limits.of_tenant(q, tenant)
-  return charge_all(q, "tenant", of_tenant, permits, fence, narrowest, level, from)
+  return charge_all(q, "tenant", of_tenant, permits, fence, shortest, level, from)
 end
 
 -- Calls `visit` with every limit a job of the tenant stands under, and with what it is attached to.
@@ -337,9 +337,9 @@ function limits.each(q, tenant, level, visit)
   end
 end
 
--- A further call of a job that runs. It has its slots, and is in flight already.
+-- A further call of a job that runs. It has its slots, and is in flight already. Answers as `charge` does.
 function limits.charge_again(q, tenant, level, permits, fence, members)
-  local narrowest
+  local shortest
   limits.each(q, tenant, level, function(state, scope)
     if not state.holder then
       limits.count_grants(q, scope, state.rule, permits)
@@ -351,10 +351,10 @@ function limits.charge_again(q, tenant, level, permits, fence, members)
     end
     if state.known then
       jitter.granted(state.known, permits, q.now)
-      narrowest = min(narrowest or huge, state.jitter)
+      shortest = min(shortest or huge, jitter.keeps(state))
     end
   end)
-  return narrowest
+  return shortest
 end
 
 -- Jobs that run no longer are no longer in flight where an upstream counts. `members` as in refund, nil without.

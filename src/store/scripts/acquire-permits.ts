@@ -39,8 +39,6 @@ export type AcquireReply =
   | { readonly word: 'unknown' | 'slots'; readonly limit: string }
 
 const WIDTH = 5
-/** Of the jitter: the age at which a grant is stale. */
-const FRESH_SHARE = 0.6
 
 export type Acquire = (request: AcquireRequest) => Promise<AcquireReply>
 
@@ -101,7 +99,7 @@ function decode(reply: readonly unknown[]): AcquireReply {
   const [, fence, freshUs, flat] = reply as [string, string, number, (number | string)[]]
   const answers: AcquireAnswer[] = []
   for (let at = 0; at < flat.length; at += WIDTH) answers.push(decodeAnswer(flat, at))
-  return { word: 'answers', fence, freshMs: freshUs > 0 ? (freshUs / 1000) * FRESH_SHARE : undefined, answers }
+  return { word: 'answers', fence, freshMs: freshUs > 0 ? freshUs / 1000 : undefined, answers }
 }
 
 const noGrant = Object.freeze({})

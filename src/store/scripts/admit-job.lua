@@ -31,7 +31,6 @@ local fence = ARGV[4] -- of the job's claim
 local job = ARGV[5] -- its key
 local standing = ARGV[6] -- the level it stood on
 
-local FRESH_SHARE = 0.6 -- of the jitter: the age at which a grant is stale
 
 local known = requests.recall(client_key, request)
 if known then
@@ -74,8 +73,8 @@ if latest > 0 then
   reply = { "wait", latest - now }
 else
   -- Charged under a fence of its own, so that nothing the job's claim gives back can be mistaken for it.
-  local jitter = limits.charge_again(q, tenant, standing, cost, queue.next_fence(q), members)
-  reply = { "admitted", jitter and math.floor(jitter * FRESH_SHARE) or 0 }
+  local keeps = limits.charge_again(q, tenant, standing, cost, queue.next_fence(q), members)
+  reply = { "admitted", keeps or 0 }
 end
 limits.save(q)
 tenants.save(q)

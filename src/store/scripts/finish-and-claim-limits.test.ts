@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { finishedAs, ScriptStore, shortly } from '../../testing/script-store.ts'
+import type { ClaimReply } from './finish-and-claim.ts'
 
 let store: ScriptStore
 
@@ -12,6 +13,45 @@ afterAll(() => store.stop())
 
 describe('limits', () => {
   const bucket = { kind: 'bucket', limit: 10, windowMs: 1_000, burst: 2, jitterMs: 100 } as const
+
+  describe('a fast bucket that is asked late', () => {
+    // A permit every 2.1 ms, five at once; it reaches 2.5 ms back.
+    const fast = { kind: 'bucket', limit: 500, windowMs: 1_000, burst: 5, jitterMs: 50 } as const
+    beforeEach(async () => {
+      await store.begin({ limits: { queue: fast } })
+      await store.submit('a', 100)
+      await store.claim(50)
+    })
+
+    const countOf = (reply: ClaimReply) => shortly(reply).split(' ').length
+
+    it('grants what came free meanwhile too, and that keeps for so much less', async () => {
+      // Six intervals after the burst was used up: five were saved, and one more came free since, 2.117 ms ago.
+      store.now += 6 * 2_117
+
+      const late = await store.claim(50)
+      store.now += 2_117
+      const next = await store.claim(50)
+
+      expect([countOf(late), late.freshMs]).toEqual([6, 30 - 2.117])
+      expect([countOf(next), next.freshMs]).toEqual([1, 30])
+    })
+
+    it('grants after a rest what came free within its reach, not all that did', async () => {
+      store.now += 60_000
+
+      const claimed = await store.claim(50)
+
+      // One interval fits into 2.5 ms.
+      expect([countOf(claimed), claimed.freshMs]).toEqual([6, 27.883])
+    })
+
+    it('grants less than a burst after a rest as always', async () => {
+      store.now += 60_000
+
+      expect(await store.claim(4)).toMatchObject({ freshMs: 30 })
+    })
+  })
 
   it('parks a tenant until its bucket has a permit, serves the others, and takes it back in line then', async () => {
     await store.begin({ limits: { tenant: bucket } })

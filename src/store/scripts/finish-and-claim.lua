@@ -63,7 +63,6 @@ local finished, finished_from = ARGV, 11 -- list: how many lessons, these (see t
 
 local DUE_AT_ONCE = 64 -- leases, delayed jobs and unparking tenants brought back in one claim
 local AT_ONCE, LAST_OF_THEM = "64", "63" -- the same for commands
-local FRESH_SHARE = 0.6 -- of the jitter: the age at which a grant is stale
 local SEPARATOR = "\30" -- in neither jobs nor records; a client reads one text several times faster than a list
 
 local now = time.now(now_given)
@@ -252,7 +251,7 @@ elseif is_anyone_idle then
     waking.wake(q, sleeper)
   end
 end
-local fresh = claim.fresh and math.floor(claim.fresh * FRESH_SHARE) or 0
+local fresh = claim.fresh or 0
 local reply = { word, q.stale, wait, holds_alarm, fence, fresh, {}, has_duties and 1 or 0, kept, ticks_due, records }
 requests.remember(client_key, request, reply)
 reply[7] = table.concat(claim.jobs, SEPARATOR)

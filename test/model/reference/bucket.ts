@@ -14,6 +14,8 @@ const SHORT_WINDOW = 60 * SECOND
 const RESTART_LOSS = 2 * SECOND
 const JUDGED_OVER = 10 * SECOND
 const CALM_FOR = 60 * SECOND
+/** Of the jitter: how late a permit can be granted. */
+const REACH = 0.05
 
 export interface Restarts {
   readonly count: number
@@ -68,6 +70,10 @@ export class OpenBucket implements Meter {
   closedUntil: number
   tat: number
   fence: number
+  readonly #reach: number
+  /** How many permits this script has granted, and what the bucket stood at before. */
+  #taken = 0
+  #tatBefore = 0
 
   /** @param stored - `tat:fence:restarts` */
   constructor(rule: BucketRule, stored: string | undefined, context: MeterContext) {
@@ -75,6 +81,7 @@ export class OpenBucket implements Meter {
     this.rule = rule
     this.jitter = jitter
     this.#context = context
+    this.#reach = Math.floor(jitter * REACH)
     this.interval = share < 1 ? Math.ceil(this.#fullInterval / share) : this.#fullInterval
     const [tat = 0, fence = 0, seen = 0] = stored?.split(':').map(Number) ?? []
     const isOfSlowerRule = tat > now + 2 * (context.hasCosts ? rule.count : rule.burst) * this.interval
@@ -107,17 +114,38 @@ export class OpenBucket implements Meter {
   available(): number {
     const { now } = this.#context
     if (this.closedUntil > now) return 0
-    return Math.max(0, Math.floor(this.rule.burst - (Math.max(this.tat, now) - now) / this.interval))
+    const tat = this.#taken > 0 ? this.#tatBefore : this.tat
+    const ahead = Math.max(tat, now - this.#reach) - now
+    return Math.max(0, Math.floor(this.rule.burst - ahead / this.interval) - this.#taken)
   }
 
   instant(permits: number): number {
     const needed = Math.min(permits, this.rule.count)
-    return Math.max(this.closedUntil, Math.ceil(this.tat - (this.rule.burst - needed) * this.interval))
+    const saved = this.tat - (this.rule.burst - needed) * this.interval
+    const over = (this.#taken + needed - this.rule.burst) * this.interval
+    const isWithinReach = this.#taken > 0 && over <= this.#reach
+    const instant = isWithinReach ? Math.min(saved, this.#tatBefore + over) : saved
+    return Math.max(this.closedUntil, Math.ceil(instant))
   }
 
+  /** What came free within reach is granted as if it had been asked for then: a burst and more, all of one script at once. */
   charge(permits: number, fence: number): undefined {
-    this.tat = Math.max(this.tat, this.#context.now) + permits * this.interval
+    if (this.#taken === 0) this.#tatBefore = this.tat
+    this.#taken += permits
+    this.tat = Math.max(this.#tatBefore, this.#context.now - this.#lateness()) + this.#taken * this.interval
     this.fence = fence
+  }
+
+  #lateness(): number {
+    const over = (this.#taken - this.rule.burst) * this.interval
+    if (over < 0) return 0
+    const rested = this.#context.now - this.#tatBefore
+    if (rested <= this.#reach) return rested
+    return over <= this.#reach ? over : 0
+  }
+
+  late(): number {
+    return this.#taken > 0 ? Math.max(0, this.#context.now - (this.tat - this.#taken * this.interval)) : 0
   }
 
   chargeAgain(permits: number, fence: number): void {

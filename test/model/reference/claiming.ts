@@ -8,7 +8,7 @@ import { rankAll, rollPace, rollTenant } from './congestion.ts'
 import { trimOld } from './ending.ts'
 import { finishAll } from './finishing.ts'
 import { byInstant } from './leases.ts'
-import { charge, freshMs, limitsAt, limitsOf, narrowestJitter, noticeServer, openLimits } from './limits.ts'
+import { charge, freshMs, limitsAt, limitsOf, noticeServer, openLimits, shortestKept } from './limits.ts'
 import { batchInstant, least, type OpenLimit, reasonOf } from './open-limit.ts'
 import type { Lease, QueueState } from './queue-state.ts'
 import {
@@ -194,8 +194,8 @@ function serve(queue: QueueState, claim: Claim, { name, level, isGuarded }: Turn
     claim.left -= got
     const permits = budget?.spent ?? got
     charge(queue, tenant, level, { taken, permits, fence: claim.fence })
-    const jitter = narrowestJitter(queue, tenant, level)
-    if (jitter !== undefined) claim.fresh = Math.min(claim.fresh ?? jitter, jitter)
+    const kept = shortestKept(queue, tenant, level)
+    if (kept !== undefined) claim.fresh = Math.min(claim.fresh ?? kept, kept)
     rollTenant(queue, tenant, stand)
     tenant.costs += permits - got
     account(queue, stand, level, permits)

@@ -1,6 +1,6 @@
 import type { Level } from '../../../src/store/names.ts'
 import type { AdmitReply } from '../../../src/store/scripts/admit-job.ts'
-import { chargeAgain, freshMs, limitsOver, narrowestJitter, noticeServer, openLimits } from './limits.ts'
+import { chargeAgain, freshMs, limitsOver, noticeServer, openLimits, shortestKept } from './limits.ts'
 import { isHeld, type OpenLimit, reasonOf } from './open-limit.ts'
 import type { Lease, QueueState } from './queue-state.ts'
 
@@ -35,7 +35,7 @@ export function admitJob(queue: QueueState, fence: string, jobKey: string, stand
     return { word: 'wait', waitMs: (latest - now) / 1000 }
   }
   chargeAgain(queue, tenant, standing, job, queue.nextFence())
-  return { word: 'admitted', freshMs: freshMs(narrowestJitter(queue, tenant, standing)) }
+  return { word: 'admitted', freshMs: freshMs(shortestKept(queue, tenant, standing)) }
 }
 
 /** As the set of leases has them. */

@@ -238,12 +238,15 @@ export function refund(
   }
 }
 
-/** How long a grant keeps; undefined: for ever. */
-export function freshMs(jitter: number | undefined): number | undefined {
-  return jitter === undefined ? undefined : Math.floor(jitter * FRESH_SHARE) / 1000 || undefined
+/** As a reply says it. */
+export function freshMs(keepsUs: number | undefined): number | undefined {
+  return keepsUs === undefined ? undefined : keepsUs / 1000 || undefined
 }
 
-export function narrowestJitter(queue: QueueState, tenant: Tenant, standing: Level): number | undefined {
-  const jitters = limitsOver(queue, tenant, standing).flatMap(({ meter }) => meter.jitter ?? [])
-  return jitters.length > 0 ? Math.min(...jitters) : undefined
+/** For how long what was just granted keeps, in µs; undefined: for ever. */
+export function shortestKept(queue: QueueState, tenant: Tenant, standing: Level): number | undefined {
+  const kept = limitsOver(queue, tenant, standing).flatMap(({ meter }) =>
+    meter.jitter === undefined ? [] : Math.floor(meter.jitter * FRESH_SHARE) - (meter.late?.() ?? 0),
+  )
+  return kept.length > 0 ? Math.min(...kept) : undefined
 }

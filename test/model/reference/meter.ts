@@ -4,6 +4,8 @@ import type { Restarts } from './bucket.ts'
 export interface Meter {
   /** Of those that depend on the way to the upstream. */
   readonly jitter: number | undefined
+  /** How long ago what this script granted counts as asked for; not of all. */
+  late?(): number
   /** Nothing is granted before, because the store was restarted or the upstream pushed back. */
   closedUntil: number
   available(): number
