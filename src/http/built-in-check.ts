@@ -1,5 +1,6 @@
 import { readPayload } from '../bulk/http-request/payload.ts'
 import { InvalidJobError } from '../errors.ts'
+import type { NdjsonReader } from './ndjson.ts'
 
 /** The type of the processor that comes with the server. */
 const CALL = 'http.request'
@@ -23,14 +24,16 @@ export function checkBuiltIn(job: object, type: string | undefined, index?: numb
   }
 }
 
-/** The same for each of a stream. */
-export async function* checkedBuiltIns<Job extends object>(
-  jobs: AsyncIterable<Job>,
-  type: string | undefined,
-): AsyncGenerator<Job> {
+/** The same for each of a stream: it ends at one that is refused, so that whoever takes them keeps what came before it. */
+export async function* checkedBuiltIns(reader: NdjsonReader, type: string | undefined): AsyncGenerator<object> {
   let index = 0
-  for await (const job of jobs) {
-    checkBuiltIn(job, type, index++)
+  for await (const job of reader.values()) {
+    try {
+      checkBuiltIn(job, type, index++)
+    } catch (error) {
+      reader.mistake = error
+      return
+    }
     yield job
   }
 }

@@ -175,7 +175,7 @@ async function submitStream(context: Context, request: FastifyRequest, reply: Fa
   const action = await uploadJobs(request, reply, upload, async () => {
     if (isRepeat) return known
     const check = new JobCheck(tenant, query.type)
-    const jobs = await withFirst(checkedBuiltIns(reader.values(), query.type), (job) => check.check(job))
+    const jobs = await withFirst(checkedBuiltIns(reader, query.type), (job) => check.check(job))
     if (reader.mistake !== undefined) throw reader.mistake
     // Sealed only when it is known that the body was whole.
     const options = definedOnly({ ...query, tenant, webhook, from, action: name, seal: false })
@@ -241,7 +241,7 @@ export function addActionUploadRoutes(app: App, context: Context): void {
       const upload = { action, reader, receivedBefore: received }
       const signal = untilGone(reply, context.isCut)
       const summary = await uploadJobs(request, reply, upload, () =>
-        action.submit(checkedBuiltIns(reader.values(), type), { from, whenFull: 'wait', signal }),
+        action.submit(checkedBuiltIns(reader, type), { from, whenFull: 'wait', signal }),
       )
       return reply.code(202).send({ ...(await viewOf(action)), ...summary })
     },
