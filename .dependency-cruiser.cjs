@@ -99,6 +99,8 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
+    // A project with packages of its own; its test builds it.
+    exclude: { path: '^examples/nestjs/' },
     tsConfig: { fileName: 'tsconfig.json' },
     // Types count as imports too: a layer that names a type of the one above it depends on it.
     tsPreCompilationDeps: true,

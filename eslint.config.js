@@ -3,7 +3,15 @@ import tseslint from 'typescript-eslint'
 
 // Biome formats and lints. ESLint is here for the three rules that need types and that a queue lives or dies by.
 export default defineConfig(
-  { ignores: ['**', '!{src,test,bench,scenario,scripts,examples}/**', '**/*.generated.ts', '**/*.{js,mjs,cjs}'] },
+  {
+    ignores: [
+      '**',
+      '!{src,test,bench,scenario,scripts,examples}/**',
+      'examples/nestjs/**',
+      '**/*.generated.ts',
+      '**/*.{js,mjs,cjs}',
+    ],
+  },
   {
     files: ['**/*.ts'],
     languageOptions: {

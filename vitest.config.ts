@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { filesNeeding } from './scripts/files-needing.ts'
+import { isNest11Installed, nest11Name } from './scripts/nest-11.mjs'
 import { type LeftOut, SummaryReporter } from './scripts/summary-reporter.ts'
 import { missingTools, toolsAreRequired } from './scripts/tools.mjs'
 
@@ -16,7 +17,7 @@ const alone = [
  * Tests that stop and kill processes, or build the package. They mostly wait, for leases and failovers: two at a time, after
  * the others, so that nobody who is busy disturbs them.
  */
-const inPairs = ['test/failure/**/*.test.ts', 'test/package/**/*.test.ts']
+const inPairs = ['test/failure/**/*.test.ts', 'test/package/**/*.test.ts', 'test/nestjs/example.test.ts']
 
 function testFiles(): string[] {
   return ['src', 'test', 'scenario', 'scripts'].flatMap((folder) =>
@@ -28,8 +29,10 @@ function testFiles(): string[] {
 
 function filesToLeaveOut(): LeftOut[] {
   if (toolsAreRequired) return []
-  return missingTools()
-    .map(({ name }) => ({ missing: name, files: filesNeeding(name, testFiles()) }))
+  const missing = missingTools().map(({ name }) => name)
+  if (!isNest11Installed()) missing.push(nest11Name)
+  return missing
+    .map((name) => ({ missing: name, files: filesNeeding(name, testFiles()) }))
     .filter(({ files }) => files.length > 0)
 }
 

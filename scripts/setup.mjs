@@ -1,8 +1,9 @@
-// Makes a fresh machine ready: npm packages, redis-server, luacheck. The first step of every npm script that needs
+// Makes a fresh machine ready: npm packages, redis-server, luacheck, NestJS 11. The first step of every npm script that needs
 // them, so it uses nothing but Node and is done in milliseconds when nothing is missing.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { installNest11, isNest11Installed } from './nest-11.mjs'
 import { withServicesHeldBack } from './policy-rc.mjs'
 import { missingTools, toolsAreRequired } from './tools.mjs'
 
@@ -18,9 +19,9 @@ function say(message) {
  * @param {string[]} args
  * @param {NodeJS.ProcessEnv} [env]
  */
-function run(command, args, env = process.env) {
+function run(command, args, env = process.env, cwd = root) {
   // Output goes to stderr: a script that prints JSON on stdout stays readable by programs.
-  const { status } = spawnSync(command, args, { cwd: root, env, stdio: ['ignore', 2, 2] })
+  const { status } = spawnSync(command, args, { cwd, env, stdio: ['ignore', 2, 2] })
   return status === 0
 }
 
@@ -80,5 +81,17 @@ function installTools() {
   if (stillMissing.length > 0 && toolsAreRequired) process.exit(1)
 }
 
+/** Only some tests of the NestJS module need it: without a network they are left out, and named. */
+function installOtherNest() {
+  if (isNest11Installed()) return
+  say('installing NestJS 11 for the tests of the module')
+  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--fetch-retries', '1']
+  installNest11((folder) => run('npm', args, process.env, folder))
+  if (isNest11Installed()) return
+  say('NestJS 11 could not be installed: see above')
+  if (toolsAreRequired) process.exit(1)
+}
+
 installPackages()
 installTools()
+if (process.argv.includes('--for-tests')) installOtherNest()

@@ -14,7 +14,7 @@ function projectOf(snippets: readonly Snippet[]): string {
 }
 
 it('every TypeScript block of the README, the guides and the page of the command line compiles', async () => {
-  // The blocks of the guide to NestJS are files of an application: test/nestjs/guide.test.ts builds it.
+  // The blocks of the guide to NestJS are files of an application: test/nestjs/example.test.ts builds it.
   const paths = documents().filter((path) => /^(README|docs\/cli|docs\/guides\/(?!nestjs).*)\.md$/.test(path))
   const folder = projectOf(paths.flatMap(snippetsOf))
 

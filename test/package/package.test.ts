@@ -135,10 +135,25 @@ describe('the package, packed and installed in an empty project', () => {
     const problems = await installed.compile(
       'consumer.mts',
       `import { Sluice } from 'sluice'
+       import { type Job, type Queue } from 'sluice'
+       import { getQueueToken, Process } from 'sluice/nestjs'
        import * as testing from 'sluice/testing'
        export const sluice: Sluice = new Sluice({ redis: 'embedded' })
        // @ts-expect-error: a number is no address, so this line must not compile
        export const misuse = new Sluice({ redis: 7 })
+       class Processor {
+         send(job: Job<{ to: string }>, { signal }: { signal: AbortSignal }) { return [job.payload.to, signal] }
+         wrong(job: { to: string }) { return job }
+       }
+       const descriptor = <Name extends keyof Processor>(name: Name) =>
+         ({ value: Processor.prototype[name] }) as TypedPropertyDescriptor<Processor[Name]>
+       Process<{ to: string }>('SEND')(Processor.prototype, 'send', descriptor('send'))
+       // @ts-expect-error: another payload than the method takes
+       Process<{ from: string }>('SEND')(Processor.prototype, 'send', descriptor('send'))
+       // @ts-expect-error: the method takes no job
+       Process('SEND')(Processor.prototype, 'wrong', descriptor('wrong'))
+       export const token: string = getQueueToken('mail')
+       export type { Queue }
        export { testing }`,
     )
 

@@ -1,0 +1,3 @@
+export interface Promotion {
+  to: string
+}

@@ -1,0 +1,22 @@
+import { Body, Controller, Get, NotFoundException, Param, Post } from '@nestjs/common'
+import type { Queue } from 'sluice'
+import { InjectQueue } from 'sluice/nestjs'
+
+@Controller('promotions')
+export class PromotionsController {
+  constructor(@InjectQueue('promotions') private readonly promotions: Queue) {}
+
+  @Post(':tenant')
+  async send(@Param('tenant') tenant: string, @Body() recipients: string[]) {
+    const jobs = recipients.map((to) => ({ payload: { to } }))
+    const action = await this.promotions.submit({ tenant, type: 'SEND_PROMOTION', jobs })
+    return { action: action.name, accepted: action.accepted }
+  }
+
+  @Get(':tenant/:action')
+  async progress(@Param('tenant') tenant: string, @Param('action') name: string) {
+    const view = await this.promotions.action(name, { tenant }).view()
+    if (!view) throw new NotFoundException()
+    return { state: view.state, counts: view.counts }
+  }
+}

@@ -1,0 +1,194 @@
+import { execFile } from 'node:child_process'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Action, Sluice } from 'sluice'
+import { startRedis, startUpstream, type TestRedis, type Upstream } from 'sluice/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { observeQueue } from '../../src/sluice.ts'
+import { codeBlocks, read } from '../docs/markdown.ts'
+import { ExampleProcess } from './example-process.ts'
+import { buildPackage, ExampleProject, exampleFiles } from './example-project.ts'
+
+const execute = promisify(execFile)
+
+const kinds = [
+  { nest: 'nest-12', kind: 'module', db: 1 },
+  { nest: 'nest-11', kind: 'commonjs', db: 2 },
+  { nest: 'nest-11', kind: 'module', db: 3 },
+  { nest: 'nest-12', kind: 'commonjs', db: 4 },
+] as const
+
+describe('the application of the guide', () => {
+  let redis: TestRedis
+  let partner: Upstream
+  let built: string
+  const projects: ExampleProject[] = []
+  // Tests run beside each other, so what they start ends with the last of them.
+  const applications: ExampleProcess[] = []
+  const open: Sluice[] = []
+
+  beforeAll(async () => {
+    ;[redis, partner, built] = await Promise.all([
+      startRedis(),
+      startUpstream({ limit: 100_000, latencyMs: 150 }),
+      buildPackage(),
+    ])
+    for (const { nest, kind } of kinds) projects.push(new ExampleProject(built, nest, kind))
+  }, 180_000)
+
+  afterAll(async () => {
+    await Promise.all(applications.map((application) => application.end('SIGKILL')))
+    await Promise.all(open.map((sluice) => sluice.close()))
+    for (const project of projects) project.remove()
+    rmSync(built, { recursive: true, force: true })
+    await Promise.all([redis.stop(), partner.stop()])
+  })
+
+  const environment = (db: number) => ({ REDIS_URL: `${redis.url}/${db}`, PARTNER_URL: partner.url })
+
+  async function start(index: number, entry?: string): Promise<ExampleProcess> {
+    const { folder } = projects[index] as ExampleProject
+    const application = await ExampleProcess.start(folder, environment(kinds[index]?.db ?? 0), entry)
+    applications.push(application)
+    return application
+  }
+
+  function sluiceIn(db: number, prefix = 'sluice'): Sluice {
+    const sluice = new Sluice({ redis: `${redis.url}/${db}`, prefix })
+    open.push(sluice)
+    return sluice
+  }
+
+  /** How often the partner was called for each recipient. */
+  async function callsTo(send: string): Promise<Map<string, number>> {
+    const calls = new Map<string, number>()
+    for (const { path } of await partner.calls()) {
+      if (path.startsWith(`/${send}-`)) calls.set(path, (calls.get(path) ?? 0) + 1)
+    }
+    return calls
+  }
+
+  /** Resolves when that many jobs have ended. */
+  async function reached(action: Action, count: number): Promise<void> {
+    for await (const { done } of action.progress()) if (done >= count) return
+  }
+
+  it('has the files that the guide shows', () => {
+    const shown = codeBlocks(read('docs/guides/nestjs.md')).filter(({ language }) => language === 'ts')
+    const files = shown.map(({ text }) => text.slice('// '.length, text.indexOf('\n')))
+
+    expect(files.sort()).toEqual(exampleFiles())
+    for (const { text } of shown) {
+      const [first = '', ...lines] = text.split('\n')
+      expect(`${lines.join('\n')}\n`).toBe(read(`examples/nestjs/${first.slice('// '.length)}`))
+    }
+  })
+
+  it.each([0, 1])('compiles, for both kinds of modules and both versions (%i)', async (index) => {
+    const project = projects[index] as ExampleProject
+
+    expect(await project.compile()).toBe('')
+
+    // Its twin of the other version is the same program.
+    projects[index + 2]?.takeCompiled(project)
+  })
+
+  describe.concurrent.each(kinds.map((each, index) => ({ ...each, index })))(
+    'with $nest as $kind',
+    ({ nest, kind, db, index }) => {
+      const people = (send: string, count: number) =>
+        Array.from({ length: count }, (_, n) => `${send}-${n}@example.org`)
+
+      it('loses nothing when it is killed −9, and repeats only what it held; SIGTERM lets running jobs end', async () => {
+        const [first, second] = [`${nest}-${kind}-first`, `${nest}-${kind}-second`]
+        const queue = observeQueue(sluiceIn(db), 'promotions')
+        const victim = await start(index)
+        const sent = await victim.post<{ action: string }>('/promotions/acme', people(first, 300))
+        const action = queue.action(sent.action, { tenant: 'acme' })
+        await reached(action, 100)
+
+        await victim.end('SIGKILL')
+        const held = (await queue.counts()).running
+        const heir = await start(index)
+        const { counts } = await action.finished()
+
+        const calls = await callsTo(first)
+        const repeated = [...calls.values()].filter((count) => count > 1)
+        expect(counts).toMatchObject({ total: 300, succeeded: 300, failed: 0 })
+        expect(calls.size).toBe(300)
+        expect(held).toBeGreaterThan(0)
+        expect(repeated.length).toBeLessThanOrEqual(held)
+        expect(Math.max(...calls.values())).toBeLessThanOrEqual(2)
+        expect(await heir.get(`/promotions/acme/${sent.action}`)).toEqual({ state: 'COMPLETED', counts })
+        expect(await heir.get('/health')).toMatchObject({ sluice: { status: 'up' } })
+        await heir.said(/action\.completed: \S+ of acme/)
+
+        const more = await heir.post<{ action: string }>('/promotions/acme', people(second, 200))
+        await reached(queue.action(more.action, { tenant: 'acme' }), 30)
+        const endedBy = await heir.end('SIGTERM')
+
+        const view = await queue.action(more.action, { tenant: 'acme' }).view()
+        const drained = await callsTo(second)
+        expect(endedBy).toBe('SIGTERM')
+        expect(drained.size).toBeLessThan(200)
+        expect([...drained.values()].every((count) => count === 1)).toBe(true)
+        expect(view?.counts).toMatchObject({ running: 0, succeeded: drained.size, waiting: 200 - drained.size })
+      })
+    },
+  )
+
+  it('has a worker process without a server, whose options come from factories', async () => {
+    const sluice = sluiceIn(1, 'other')
+    const queue = sluice.queue('promotions', { limits: { upstream: sluice.limit('partner', '300/s') } })
+    const worker = await start(0, 'worker.js')
+
+    await queue.submit({ tenant: 'acme', type: 'SEND_PROMOTION', payload: { to: 'worker-1@example.org' } })
+    await worker.said(/SEND_PROMOTION of acme took \d+ ms/)
+
+    expect(await callsTo('worker')).toEqual(new Map([['/worker-1@example.org', 1]]))
+  })
+
+  it('has tests that pass without a Redis', async () => {
+    const { folder } = projects[1] as ExampleProject
+
+    const { stdout } = await execute(process.execPath, ['--test', 'dist/promotions/promotions.test.js'], {
+      cwd: folder,
+    })
+
+    expect(stdout).toMatch(/^# pass 2$/m)
+  })
+
+  it('says through @nestjs/terminus how Redis is', async () => {
+    const { folder } = projects[1] as ExampleProject
+    const program = `require('reflect-metadata')
+      const { Module } = require('@nestjs/common')
+      const { NestFactory } = require('@nestjs/core')
+      const { TerminusModule } = require('@nestjs/terminus')
+      const { SluiceModule } = require('sluice/nestjs')
+      const { TerminusController } = require('./dist/terminus.controller.js')
+      async function ask(redis) {
+        class Root {}
+        Module({
+          imports: [TerminusModule, SluiceModule.forRoot({ redis, commandTimeoutMs: 100 })],
+          controllers: [TerminusController],
+        })(Root)
+        const app = await NestFactory.create(Root, { logger: false })
+        await app.listen(0, '127.0.0.1')
+        const reply = await fetch(await app.getUrl() + '/terminus')
+        const answer = [reply.status, (await reply.json()).details]
+        await app.close()
+        return answer
+      }
+      Promise.all([ask(process.env.REDIS_URL), ask('redis://127.0.0.1:1')]).then((all) => console.log(JSON.stringify(all)))`
+    writeFileSync(join(folder, 'terminus.cjs'), program)
+
+    const env = { ...process.env, REDIS_URL: redis.url }
+    const { stdout } = await execute(process.execPath, ['terminus.cjs'], { cwd: folder, env })
+
+    expect(JSON.parse(stdout)).toEqual([
+      [200, { sluice: { status: 'up', latencyMs: expect.any(Number) } }],
+      [503, { sluice: { status: 'down', message: expect.stringContaining('Redis is not available') } }],
+    ])
+  })
+})
