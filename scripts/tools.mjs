@@ -38,6 +38,13 @@ export const tools = [
     debianPackage: 'jq',
     otherwise: 'apt-get install jq, dnf install jq or brew install jq',
   },
+  {
+    // A terminal for tests of the live view; that of other systems than Linux takes other arguments.
+    name: 'script',
+    binaries: ['script'],
+    debianPackage: 'bsdutils',
+    otherwise: 'apt-get install bsdutils or dnf install util-linux-script',
+  },
 ]
 
 /** @param {string} binary */

@@ -2,7 +2,7 @@ import { styleText } from 'node:util'
 import { textWidth } from './text-width.ts'
 
 /** What `util.styleText` is asked for here. */
-export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+export type Style = 'bold' | 'dim' | 'inverse' | 'red' | 'green' | 'yellow' | 'cyan'
 
 export interface OutputStream {
   write(text: string): unknown

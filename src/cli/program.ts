@@ -15,6 +15,7 @@ const loaders = {
   actions: async () => (await import('./commands/actions.ts')).actionsCommand(),
   jobs: async () => (await import('./commands/jobs.ts')).jobsCommand(),
   tenants: async () => (await import('./commands/tenants.ts')).tenantsCommand(),
+  top: async () => (await import('./commands/top.ts')).topCommand(),
   limits: async () => (await import('./commands/limits.ts')).limitsCommand(),
   schedules: async () => (await import('./commands/schedules.ts')).schedulesCommand(),
   dead: async () => (await import('./commands/dead.ts')).deadCommand(),

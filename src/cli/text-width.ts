@@ -17,3 +17,18 @@ function widthOfAny(text: string): number {
   const { default: stringWidth } = require('string-width') as typeof import('string-width')
   return stringWidth(text)
 }
+
+const graphemes = new Intl.Segmenter()
+
+/** As much of a text as fits into so many columns, with a mark where it was cut. */
+export function cutToWidth(text: string, width: number): string {
+  if (textWidth(text) <= width) return text
+  let cut = ''
+  let used = 0
+  for (const { segment } of graphemes.segment(text)) {
+    used += textWidth(segment)
+    if (used > width - 1) break
+    cut += segment
+  }
+  return width < 1 ? '' : `${cut}…`
+}

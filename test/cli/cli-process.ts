@@ -37,6 +37,17 @@ export interface CliEnd {
   readonly stderr: string
 }
 
+/** What is typed before the arguments. @param main - The main file of a built package; the source unless given. */
+export function cliCommand(main?: string): string[] {
+  return [process.execPath, ...(main === undefined ? ['--import', loader, source] : [main])]
+}
+
+/** What the shell of the tests has set must not reach into them. */
+export function cliEnvironment(env: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(FORCE_COLOR|NO_COLOR|SLUICE_.*)$/.test(name))
+  return { ...Object.fromEntries(inherited), ...env }
+}
+
 /** The CLI in a process of its own, as a shell would start it. */
 export class CliProcess {
   readonly #child: ChildProcessWithoutNullStreams
@@ -45,13 +56,8 @@ export class CliProcess {
   #stderr = ''
 
   constructor(args: readonly string[], { cwd = root, env = {}, input = '', main, goesFirst = false }: CliOptions = {}) {
-    // What the shell of the tests has set must not reach into them.
-    const inherited = Object.entries(process.env).filter(([name]) => !/^(FORCE_COLOR|NO_COLOR|SLUICE_.*)$/.test(name))
-    const program = main === undefined ? ['--import', loader, source] : [main]
-    this.#child = spawn(process.execPath, [...program, ...args], {
-      cwd,
-      env: { ...Object.fromEntries(inherited), ...env },
-    })
+    const [node = '', ...program] = cliCommand(main)
+    this.#child = spawn(node, [...program, ...args], { cwd, env: cliEnvironment(env) })
     if (goesFirst) goFirst(this.#child.pid)
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.#stdout += text
@@ -91,14 +97,23 @@ export class CliProcess {
   }
 
   /** Waits until it has said something like this; fails when it ends before. */
-  async said(pattern: RegExp): Promise<RegExpExecArray> {
+  said(pattern: RegExp): Promise<RegExpExecArray> {
+    return this.#until(pattern, this.#child.stderr, () => this.#stderr)
+  }
+
+  /** The same of its data. */
+  wrote(pattern: RegExp): Promise<RegExpExecArray> {
+    return this.#until(pattern, this.#child.stdout, () => this.#stdout)
+  }
+
+  async #until(pattern: RegExp, stream: NodeJS.ReadableStream, text: () => string): Promise<RegExpExecArray> {
     for (;;) {
-      const found = pattern.exec(this.#stderr)
+      const found = pattern.exec(text())
       if (found) return found
-      const more = once(this.#child.stderr, 'data')
+      const more = once(stream, 'data')
       const end = await Promise.race([more.then(() => undefined), this.#ended])
-      if (end && !pattern.test(this.#stderr)) {
-        throw new Error(`it ended with ${end.code} and never said ${pattern}: ${end.stderr}`)
+      if (end && !pattern.test(text())) {
+        throw new Error(`it ended with ${end.code} and never said ${pattern}: ${text()} ${end.stderr}`)
       }
     }
   }

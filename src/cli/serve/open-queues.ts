@@ -1,5 +1,5 @@
 import { httpRequest } from '../../bulk/http-request/http-request.ts'
-import { isSluiceError, type Queue, Sluice } from '../../index.ts'
+import { isSluiceError, type Queue, type QueueOptions, Sluice } from '../../index.ts'
 import { CliError } from '../cli-error.ts'
 import type { ServedQueue, SluiceConfig } from '../define-config.ts'
 
@@ -28,11 +28,14 @@ export async function untilReady(sluice: Sluice, { redis }: SluiceConfig): Promi
 
 export function openQueues(sluice: Sluice, served: Readonly<Record<string, ServedQueue>>): Record<string, Queue> {
   return Object.fromEntries(
-    Object.entries(served).map(([name, queue]) => {
-      const { concurrency: _concurrency, http: _http, processors: _processors, ...options } = queue
-      return [name, sluice.queue(name, options)]
-    }),
+    Object.entries(served).map(([name, queue]) => [name, sluice.queue(name, queueOptionsOf(queue))]),
   )
+}
+
+/** What of it the library knows. */
+export function queueOptionsOf(served: ServedQueue): QueueOptions {
+  const { concurrency: _concurrency, http: _http, processors: _processors, ...options } = served
+  return options
 }
 
 /** Lets a queue run its jobs in this process; answers what ends its connections. */

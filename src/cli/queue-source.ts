@@ -1,0 +1,65 @@
+import type { Command } from 'commander'
+import type { Explanation, QueueEvent, QueueOverview } from '../index.ts'
+import { type ServerOptions, withServer } from './server-options.ts'
+
+/** Where a command looks at queues: a server over HTTP, or the store itself. */
+export interface QueueSource {
+  /** For messages: an address. */
+  readonly name: string
+  /** Names of the queues it knows. */
+  queues(): Promise<readonly string[]>
+  overview(queue: string, options: { tenants: number }): Promise<QueueOverview>
+  explain(queue: string, tenant: string): Promise<Explanation>
+  setTenantPaused(queue: string, tenant: string, isPaused: boolean): Promise<void>
+  /** Events after `from`, an id; from now on without it. Ends with the signal; throws when the connection is lost. */
+  events(queue: string, options: { from: string | undefined; signal: AbortSignal }): AsyncGenerator<QueueEvent>
+  close(): Promise<void>
+}
+
+/** Which store to look into instead of asking a server. */
+export interface StoreOptions {
+  readonly config?: string
+  readonly redis?: string
+  readonly data?: string
+  readonly prefix?: string
+}
+
+export interface SourceOptions extends ServerOptions, StoreOptions {}
+
+/** Options of a command that looks at queues through a server, or without one. */
+export function withSource(command: Command): Command {
+  return withStore(withServer(command), 'instead of a server, the store of')
+}
+
+/** @param how - Before what each option names. */
+export function withStore(command: Command, how: string): Command {
+  return command
+    .option('--config <file>', `${how} this config file`)
+    .option('--redis <url>', `${how} this URL or socket, or embedded`)
+    .option('--data <folder>', 'the folder of the embedded server (default: .sluice)')
+    .option('--prefix <prefix>', 'starts every key in Redis (default: sluice)')
+}
+
+/** @param queues - Those asked for; a store has no list of its own. */
+export async function useSource<Result>(
+  options: SourceOptions,
+  queues: readonly string[],
+  use: (source: QueueSource) => Promise<Result>,
+): Promise<Result> {
+  const source = await openSource(options, queues)
+  try {
+    return await use(source)
+  } finally {
+    await source.close()
+  }
+}
+
+async function openSource(options: SourceOptions, queues: readonly string[]): Promise<QueueSource> {
+  const { config, redis, data, prefix } = options
+  if ([config, redis, data, prefix].some((given) => given !== undefined)) {
+    const { StoreSource } = await import('./store-source.ts')
+    return StoreSource.open(options, queues)
+  }
+  const { ServerSource } = await import('./server-source.ts')
+  return new ServerSource(options)
+}

@@ -1,0 +1,83 @@
+import type { Explanation, Queue, QueueEvent, QueueOverview, Sluice } from '../index.ts'
+import { observeQueue } from '../sluice.ts'
+import { loadConfig } from './config.ts'
+import type { SluiceConfig } from './define-config.ts'
+import type { QueueSource, StoreOptions } from './queue-source.ts'
+import { openSluice, queueOptionsOf, untilReady } from './serve/open-queues.ts'
+
+/** The config file with the store that the command line names. */
+export async function storeConfig({ config: named, redis, data, prefix }: StoreOptions): Promise<SluiceConfig> {
+  const { config } = await loadConfig(process.cwd(), named)
+  return {
+    ...config,
+    redis: redis ?? config.redis ?? 'embedded',
+    ...(data === undefined ? {} : { dataDir: data }),
+    ...(prefix === undefined ? {} : { prefix }),
+  }
+}
+
+/** Queues in a store, without a server. They are looked at, not declared: see `observeQueue`. */
+export class StoreSource implements QueueSource {
+  readonly name: string
+  readonly #sluice: Sluice
+  readonly #config: SluiceConfig
+  readonly #known: readonly string[]
+  readonly #queues = new Map<string, Queue>()
+
+  private constructor(sluice: Sluice, config: SluiceConfig, known: readonly string[]) {
+    this.name = typeof config.redis === 'string' ? config.redis : 'the store'
+    this.#sluice = sluice
+    this.#config = config
+    this.#known = known
+  }
+
+  static async open(options: StoreOptions, named: readonly string[]): Promise<StoreSource> {
+    const config = await storeConfig(options)
+    const sluice = openSluice(config)
+    try {
+      await untilReady(sluice, config)
+    } catch (error) {
+      await sluice.close()
+      throw error
+    }
+    const known = [...new Set([...named, ...Object.keys(config.queues ?? {})])]
+    return new StoreSource(sluice, config, known.length === 0 ? ['default'] : known)
+  }
+
+  queues(): Promise<readonly string[]> {
+    return Promise.resolve(this.#known)
+  }
+
+  overview(queue: string, options: { tenants: number }): Promise<QueueOverview> {
+    return this.queue(queue).overview(options)
+  }
+
+  explain(queue: string, tenant: string): Promise<Explanation> {
+    return this.queue(queue).explain({ tenant })
+  }
+
+  async setTenantPaused(queue: string, tenant: string, isPaused: boolean): Promise<void> {
+    const control = this.queue(queue).tenant(tenant)
+    await (isPaused ? control.pause() : control.resume())
+  }
+
+  events(
+    queue: string,
+    { from, signal }: { from: string | undefined; signal: AbortSignal },
+  ): AsyncGenerator<QueueEvent> {
+    return this.queue(queue).events({ signal, ...(from === undefined ? {} : { from }) })
+  }
+
+  queue(name: string): Queue {
+    const known = this.#queues.get(name)
+    if (known) return known
+    const served = this.#config.queues?.[name]
+    const queue = observeQueue(this.#sluice, name, served && queueOptionsOf(served))
+    this.#queues.set(name, queue)
+    return queue
+  }
+
+  async close(): Promise<void> {
+    await this.#sluice.close()
+  }
+}
