@@ -5,6 +5,12 @@ import { createProgram } from './program.ts'
 
 /** Runs one command and sets the exit code of the process; whatever goes wrong is said in one line. */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
+  // No command for people: shells ask it, and have no use for errors.
+  if (args[0] === 'complete' && args[1] === '--') {
+    const { completeWords } = await import('./completion.ts')
+    process.stdout.write(await completeWords(args.slice(2)).catch(() => ':1\n'))
+    return
+  }
   const program = await createProgram(args)
   try {
     await program.parseAsync(args, { from: 'user' })

@@ -24,6 +24,7 @@ const configRules: Record<keyof SluiceConfig, Rule<unknown>> = {
   host: optional(text()),
   port: optional(integer({ min: 0, max: 65_535 })),
   keys: asGiven,
+  limits: record(asGiven),
   queues: record((value, path, report) => {
     if (typeof value !== 'object' || value === null) report(path, 'must be an object of options')
     return value as ServedQueue

@@ -16,10 +16,13 @@ const loaders = {
   jobs: async () => (await import('./commands/jobs.ts')).jobsCommand(),
   tenants: async () => (await import('./commands/tenants.ts')).tenantsCommand(),
   top: async () => (await import('./commands/top.ts')).topCommand(),
+  events: async () => (await import('./commands/events.ts')).eventsCommand(),
   limits: async () => (await import('./commands/limits.ts')).limitsCommand(),
   schedules: async () => (await import('./commands/schedules.ts')).schedulesCommand(),
   dead: async () => (await import('./commands/dead.ts')).deadCommand(),
   keys: async () => (await import('./commands/keys.ts')).keysCommand(),
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand(),
+  completion: async () => (await import('./commands/completion.ts')).completionCommand(),
 } as const satisfies Record<string, () => Promise<Command>>
 
 type CommandName = keyof typeof loaders

@@ -2,6 +2,13 @@ import type { Command } from 'commander'
 import type { Explanation, QueueEvent, QueueOverview } from '../index.ts'
 import { type ServerOptions, withServer } from './server-options.ts'
 
+export interface EventsAsked {
+  /** Id of the last event that is known; undefined: from now on. */
+  readonly from: string | undefined
+  readonly follow: boolean
+  readonly signal: AbortSignal
+}
+
 /** Where a command looks at queues: a server over HTTP, or the store itself. */
 export interface QueueSource {
   /** For messages: an address. */
@@ -11,8 +18,8 @@ export interface QueueSource {
   overview(queue: string, options: { tenants: number }): Promise<QueueOverview>
   explain(queue: string, tenant: string): Promise<Explanation>
   setTenantPaused(queue: string, tenant: string, isPaused: boolean): Promise<void>
-  /** Events after `from`, an id; from now on without it. Ends with the signal; throws when the connection is lost. */
-  events(queue: string, options: { from: string | undefined; signal: AbortSignal }): AsyncGenerator<QueueEvent>
+  /** Ends with the signal, with the last event if they are not to be followed, and with the server. */
+  events(queue: string, options: EventsAsked): AsyncGenerator<QueueEvent>
   close(): Promise<void>
 }
 

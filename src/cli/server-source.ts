@@ -1,6 +1,6 @@
 import type { Explanation, QueueEvent, QueueOverview } from '../index.ts'
 import { ApiClient } from './api-client.ts'
-import type { QueueSource } from './queue-source.ts'
+import type { EventsAsked, QueueSource } from './queue-source.ts'
 import { queuePath, type ServerOptions } from './server-options.ts'
 
 /** Queues as a running `sluice serve` shows them. */
@@ -30,12 +30,11 @@ export class ServerSource implements QueueSource {
     await this.#api.patch(queuePath(queue, 'tenants', tenant), { paused: isPaused })
   }
 
-  async *events(
-    queue: string,
-    { from, signal }: { from: string | undefined; signal: AbortSignal },
-  ): AsyncGenerator<QueueEvent> {
-    const path = queuePath(queue, 'events') + (from === undefined ? '' : `?from=${encodeURIComponent(from)}`)
-    for await (const { data } of this.#api.events(path, signal)) yield data as QueueEvent
+  async *events(queue: string, { from, follow, signal }: EventsAsked): AsyncGenerator<QueueEvent> {
+    const query = new URLSearchParams({ follow: String(follow), ...(from === undefined ? {} : { from }) })
+    for await (const { data } of this.#api.events(`${queuePath(queue, 'events')}?${query}`, signal)) {
+      yield data as QueueEvent
+    }
   }
 
   async close(): Promise<void> {

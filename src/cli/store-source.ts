@@ -2,7 +2,7 @@ import type { Explanation, Queue, QueueEvent, QueueOverview, Sluice } from '../i
 import { observeQueue } from '../sluice.ts'
 import { loadConfig } from './config.ts'
 import type { SluiceConfig } from './define-config.ts'
-import type { QueueSource, StoreOptions } from './queue-source.ts'
+import type { EventsAsked, QueueSource, StoreOptions } from './queue-source.ts'
 import { openSluice, queueOptionsOf, untilReady } from './serve/open-queues.ts'
 
 /** The config file with the store that the command line names. */
@@ -61,18 +61,15 @@ export class StoreSource implements QueueSource {
     await (isPaused ? control.pause() : control.resume())
   }
 
-  events(
-    queue: string,
-    { from, signal }: { from: string | undefined; signal: AbortSignal },
-  ): AsyncGenerator<QueueEvent> {
-    return this.queue(queue).events({ signal, ...(from === undefined ? {} : { from }) })
+  events(queue: string, { from, follow, signal }: EventsAsked): AsyncGenerator<QueueEvent> {
+    return this.queue(queue).events({ follow, signal, ...(from === undefined ? {} : { from }) })
   }
 
   queue(name: string): Queue {
     const known = this.#queues.get(name)
     if (known) return known
     const served = this.#config.queues?.[name]
-    const queue = observeQueue(this.#sluice, name, served && queueOptionsOf(served))
+    const queue = observeQueue(this.#sluice, name, served && queueOptionsOf(this.#sluice, name, served))
     this.#queues.set(name, queue)
     return queue
   }

@@ -1,5 +1,5 @@
-import { checkOptions, optional, text } from '../assert.ts'
-import { lastEventId, type StreamEntry } from '../store/event-stream.ts'
+import { boolean, checkOptions, optional, text } from '../assert.ts'
+import { lastEventId, readEvents, type StreamEntry } from '../store/event-stream.ts'
 import type { QueueKeys } from '../store/keys.ts'
 import { fromToken } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
@@ -55,6 +55,15 @@ const rules = {
   }),
 }
 
+export interface EventsOptions {
+  /** Id of the last event that is known; `0` for all that are kept. @default '$', what happens from now on */
+  from?: string
+  /** False: end with the last event that there is. @default true */
+  follow?: boolean
+  /** Ends it. */
+  signal?: AbortSignal
+}
+
 /**
  * Events after `from`, for ever or until the signal. At least once and in order: whoever goes on from the last id it has
  * dealt with misses nothing that is still kept (`keepEventsMs`, `maxEvents`). Goes on when Redis was away; throws a
@@ -62,11 +71,16 @@ const rules = {
  */
 export async function* followEvents(
   source: { redis: Redis; keys: QueueKeys; feed: EventFeed },
-  options: { from?: string; signal?: AbortSignal },
+  options: EventsOptions,
 ): AsyncGenerator<QueueEvent, void, undefined> {
   const { signal } = options
-  const { from } = checkOptions('events', { from: options.from }, { from: optional(rules.from) })
+  const { from, follow } = checkOptions(
+    'events',
+    { from: options.from, follow: options.follow },
+    { from: optional(rules.from), follow: boolean({ default: true }) },
+  )
   const start = from ?? '$'
+  if (!follow) return yield* keptEvents(source, start)
   let last = start === '$' ? await lastEventId(source.redis, source.keys) : start
   source.feed.join()
   try {
@@ -78,6 +92,20 @@ export async function* followEvents(
     }
   } finally {
     source.feed.leave()
+  }
+}
+
+const PAGE = 500
+
+/** What there is at this moment, page by page. */
+async function* keptEvents(
+  { redis, keys }: { redis: Redis; keys: QueueKeys },
+  from: string,
+): AsyncGenerator<QueueEvent, void, undefined> {
+  for (let last = from; last !== '$'; ) {
+    const found = await readEvents(redis, keys, { from: last, count: PAGE })
+    for (const entry of found) yield toEvent(entry)
+    last = found.length < PAGE ? '$' : (found.at(-1)?.id ?? '$')
   }
 }
 

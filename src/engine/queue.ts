@@ -34,7 +34,7 @@ import { DeadLetters } from './dead-letters.ts'
 import { type DelayedJobFilter, type RunDelayedOptions, type RunDelayedSummary, runDelayed } from './delayed-jobs.ts'
 import { type DrainOptions, waitUntilDrained } from './drain.ts'
 import { EventFeed } from './event-feed.ts'
-import { followEvents, type QueueEvent } from './events.ts'
+import { type EventsOptions, followEvents, type QueueEvent } from './events.ts'
 import { whyJobWaits, whyTenantWaits } from './explain/explain.ts'
 import type { Explanation } from './explain/explanation.ts'
 import { type ChangeableSettings, checkChange, type QueueView, settingsOf } from './fairness.ts'
@@ -445,7 +445,7 @@ export class Queue {
    * What happens from now on, or since an event of which the caller knows the id: failures, dead letters, stalls, ends of
    * actions, parked tenants, changed limits. All who follow a queue in one process share one connection.
    */
-  async *events(options: { from?: string; signal?: AbortSignal } = {}): AsyncGenerator<QueueEvent, void, undefined> {
+  async *events(options: EventsOptions = {}): AsyncGenerator<QueueEvent, void, undefined> {
     await this.#ready()
     yield* followEvents({ redis: this.#redis, keys: this.#keys, feed: this.#feed }, options)
   }

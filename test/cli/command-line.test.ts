@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { createProgram } from '../../src/cli/program.ts'
 import { CliProcess, sluice } from './cli-process.ts'
@@ -73,5 +76,26 @@ describe('the command line', () => {
 
     expect(plain.stderr).not.toContain('    at ')
     expect(debug.stderr).toContain('    at ')
+  })
+})
+
+describe('a command that is refused', () => {
+  it('ends with what the answer means', async () => {
+    const codes = { 400: 2, 401: 9, 403: 9, 404: 3, 409: 4, 410: 3, 429: 10, 500: 1, 503: 8 }
+    const statuses = Object.keys(codes)
+    // The path names the status that is wanted.
+    const server = createServer((request, response) => {
+      const status = Number(/queues\/(\d+)/.exec(request.url ?? '')?.[1])
+      response.writeHead(status, { 'content-type': 'application/problem+json' })
+      response.end(JSON.stringify({ title: 'no', detail: `it said ${status}` }))
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+    const ends = await Promise.all(statuses.map((status) => sluice(['limits', 'ls', '-q', status, '--url', url])))
+    server.close()
+
+    expect(Object.fromEntries(statuses.map((status, at) => [status, ends[at]?.code]))).toEqual(codes)
+    for (const [at, status] of statuses.entries()) expect(ends[at]?.stderr).toContain(`it said ${status}`)
   })
 })

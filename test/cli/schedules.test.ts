@@ -19,6 +19,7 @@ it('makes, lists, pauses, resumes, runs and removes a schedule', async () => {
   const payload = '{"url":"http://unknown.example"}'
   const [made] = await server.data(['schedules', 'set', 'nightly', ...nightly, '-t', 'acme', '--payload', payload])
   await server.data(['schedules', 'set', 'soon', '--every', '1m', '--type', 'http.request', '-q', 'web'])
+  const [shown] = await server.data(['schedules', 'get', 'nightly', '-q', 'web'])
   const all = await server.data(['schedules', 'ls', '-q', 'web'])
   const soon = await server.data(['schedules', 'ls', '-q', 'web', '--due-within', '60s'])
   const [paused] = await server.data(['schedules', 'pause', 'soon', '-q', 'web'])
@@ -28,6 +29,7 @@ it('makes, lists, pauses, resumes, runs and removes a schedule', async () => {
   const gone = await server.sluice(['schedules', 'rm', 'soon', '-q', 'web'])
 
   expect(made).toMatchObject({ cron: '0 3 * * *', job: { tenant: 'acme', payload: JSON.parse(payload) } })
+  expect(shown).toEqual(made)
   expect(all).toMatchObject([{ name: 'soon' }, { name: 'nightly' }])
   expect(soon).toMatchObject([{ name: 'soon', everyMs: 60_000 }])
   expect([paused, resumed]).toMatchObject([{ pausedSince: expect.any(Number) }, { nextAt: expect.any(Number) }])

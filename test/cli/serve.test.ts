@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { CliProcess, sluice } from './cli-process.ts'
 import { folderWith, removeFolder, ServerProcess } from './server-process.ts'
@@ -71,7 +73,43 @@ describe('sluice serve', () => {
     expect((await server.stop()).code).toBe(0)
   })
 
+  it('makes the schedules and shared limits of its config file, and changes them to what it says', async () => {
+    const config = (every: string) => `export default {
+      limits: { github: '50/s', tokens: { limit: { kind: 'concurrency', max: 3 }, group: 'github' } },
+      queues: {
+        web: { shares: ['github', 'tokens'], schedules: { sync: { every: '${every}', job: { type: 'http.request' } } } },
+        mail: { shares: ['github'], limits: { queue: '5/s' } },
+      },
+    }`
+    const place = folder({ 'sluice.config.mjs': config('15m') })
+    const first = await ServerProcess.start(place, ['--no-workers'])
+    const [made] = await first.data(['schedules', 'get', 'sync', '-q', 'web'])
+    const limits = await first.data<{ name: string }>(['limits', 'ls', '-q', 'mail'])
+    const [seen] = await first.data(['top', '--config', 'sluice.config.mjs', '-q', 'web'])
+    await first.stop()
+    writeFileSync(join(place, 'sluice.config.mjs'), config('1h'))
+    const second = await ServerProcess.start(place, ['--no-workers'])
+    const [changed] = await second.data(['schedules', 'get', 'sync', '-q', 'web'])
+    await second.stop()
+
+    expect(made).toMatchObject({ everyMs: 900_000, job: { type: 'http.request' } })
+    expect(limits.map(({ name }) => name).toSorted()).toEqual(['github', 'queue'])
+    // Found where the group of its limits says.
+    expect(seen).toMatchObject({ name: 'web', counts: { waiting: 0 } })
+    expect(changed).toMatchObject({ everyMs: 3_600_000 })
+  })
+
   it.each([
+    {
+      what: 'a shared limit that is not there',
+      text: "export default { queues: { web: { shares: ['github'] } } }",
+      says: /queues\.web\.shares: there is no limit "github" in "limits" of the config file/,
+    },
+    {
+      what: 'a schedule that cannot be',
+      text: "export default { queues: { web: { schedules: { sync: { every: 'often', job: { type: 'a' } } } } } }",
+      says: /every/,
+    },
     {
       what: 'a name that is no option',
       text: 'export default { prot: 1 }',

@@ -15,7 +15,7 @@ export function schedulesCommand(): Command {
       "sluice schedules set nightly --cron '0 3 * * *' --time-zone Europe/Berlin --type report --queue reports",
     ],
   })
-  for (const command of [list(), set(), pause(), resume(), run(), remove()]) group.addCommand(command)
+  for (const command of [list(), get(), set(), pause(), resume(), run(), remove()]) group.addCommand(command)
   return group
 }
 
@@ -65,6 +65,19 @@ function rowOf(view: ScheduleView) {
 
 function instant(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : new Date(ms).toISOString()
+}
+
+function get(): Command {
+  const command = newCommand('get <name>', {
+    summary: 'one schedule with its job and what it has counted',
+    examples: ['sluice schedules get nightly --queue reports'],
+  })
+  return onCall<QueueServerOptions>(withQueue(command), async ({ output, options, args }) => {
+    const path = queuePath(options.queue, 'schedules', args[0] as string)
+    const view = await useApi(options, (api) => api.get<ScheduleView>(path))
+    output.data(view, () => table(heads, [rowOf(view)]))
+    return 'ok'
+  })
 }
 
 interface SetOptions extends QueueServerOptions {

@@ -44,13 +44,14 @@ async function serve({ output, options }: Invocation<ServeOptions>): Promise<Exi
   const { createServer, refuseOpenBinding } = await import('../../http/index.ts')
   refuseOpenBinding(host, config.keys ?? [])
   const interruption = Interruption.listen(() => output.talk('Letting what runs end; once more to end at once.'))
-  const { openQueues, openSluice, startWorker, untilReady } = await import('../serve/open-queues.ts')
+  const { declareSchedules, openQueues, openSluice, startWorker, untilReady } = await import('../serve/open-queues.ts')
   const sluice = openSluice(config)
   const endings: (() => void)[] = []
   let server: FastifyInstance | undefined
   try {
     await untilReady(sluice, config)
     const queues = openQueues(sluice, config.queues)
+    await declareSchedules(queues, config.queues)
     server = createServer({ sluice, queues, keys: config.keys ?? [], log: logOf(options) })
     const url = await listen(server, { host, port })
     if (options.workers) {

@@ -35,8 +35,8 @@ export function topCommand(): Command {
     examples: [
       'sluice top --queue promotions',
       'sluice top --once --sort wait',
-      'sluice top --json --interval 5s | jq .counts.waiting',
-      'sluice top --redis redis://redis.internal:6379 --queue promotions',
+      'sluice top --json --queue promotions | jq .counts.waiting',
+      'sluice top --json --interval 1s | head -n 2',
     ],
   })
     .addOption(new Option('-q, --queue <name>', 'only this queue; all of them unless given').env('SLUICE_QUEUE'))

@@ -35,12 +35,13 @@ async function work({ output, options }: Invocation<WorkerOptions>): Promise<Exi
     )
   }
   const interruption = Interruption.listen(() => output.talk('Letting running jobs end; once more to end at once.'))
-  const { openQueues, openSluice, startWorker, untilReady } = await import('../serve/open-queues.ts')
+  const { declareSchedules, openQueues, openSluice, startWorker, untilReady } = await import('../serve/open-queues.ts')
   const sluice = openSluice(config)
   const endings: (() => void)[] = []
   try {
     await untilReady(sluice, config)
     const queues = openQueues(sluice, Object.fromEntries(names.map((name) => [name, config.queues[name] ?? {}])))
+    await declareSchedules(queues, config.queues)
     for (const [name, queue] of Object.entries(queues)) endings.push(startWorker(queue, config.queues[name] ?? {}))
     output.data({ queues: names }, () => `Working on ${names.join(', ')}. Ctrl-C ends it.`)
     await interruption.asked()

@@ -1,14 +1,36 @@
 import { httpRequest } from '../../bulk/http-request/http-request.ts'
-import { isSluiceError, type Queue, type QueueOptions, Sluice } from '../../index.ts'
+import {
+  isSluiceError,
+  type LimitDefinition,
+  type Queue,
+  type QueueOptions,
+  type SharedLimit,
+  Sluice,
+} from '../../index.ts'
 import { CliError } from '../cli-error.ts'
-import type { ServedQueue, SluiceConfig } from '../define-config.ts'
+import type { ConfiguredLimit, ServedQueue, SluiceConfig } from '../define-config.ts'
 
 const DEFAULT_CONCURRENCY = 20
 
 /** Connects as the config says; nothing is served yet. */
 export function openSluice(config: SluiceConfig): Sluice {
-  const { host: _host, port: _port, keys: _keys, queues: _queues, ...options } = config
-  return new Sluice({ redis: 'embedded', ...options })
+  const { host: _host, port: _port, keys: _keys, queues: _queues, limits = {}, ...options } = config
+  const sluice = new Sluice({ redis: 'embedded', ...options })
+  try {
+    for (const [name, given] of Object.entries(limits)) {
+      const { limit, ...chosen } = hasGroup(given) ? given : { limit: given }
+      sluice.limit(name, limit, chosen)
+    }
+  } catch (error) {
+    void sluice.close()
+    throw error
+  }
+  return sluice
+}
+
+/** Every definition that is no text has a kind. */
+export function hasGroup(given: LimitDefinition | ConfiguredLimit): given is ConfiguredLimit {
+  return typeof given === 'object' && given !== null && !('kind' in given)
 }
 
 /** Waits until the store answers. A server that does not is one that somebody else has to start. */
@@ -28,14 +50,44 @@ export async function untilReady(sluice: Sluice, { redis }: SluiceConfig): Promi
 
 export function openQueues(sluice: Sluice, served: Readonly<Record<string, ServedQueue>>): Record<string, Queue> {
   return Object.fromEntries(
-    Object.entries(served).map(([name, queue]) => [name, sluice.queue(name, queueOptionsOf(queue))]),
+    Object.entries(served).map(([name, queue]) => [name, sluice.queue(name, queueOptionsOf(sluice, name, queue))]),
   )
 }
 
-/** What of it the library knows. */
-export function queueOptionsOf(served: ServedQueue): QueueOptions {
-  const { concurrency: _concurrency, http: _http, processors: _processors, ...options } = served
+/** What of a queue the library knows, without what it shares with others. */
+export function ownOptionsOf(served: ServedQueue): QueueOptions {
+  const { concurrency: _concurrency, http: _http, processors: _processors, shares: _shares, ...rest } = served
+  const { schedules: _schedules, ...options } = rest
   return options
+}
+
+/** The same with the limits it shares. */
+export function queueOptionsOf(sluice: Sluice, name: string, served: ServedQueue): QueueOptions {
+  const options = ownOptionsOf(served)
+  if (served.shares === undefined || served.shares.length === 0) return options
+  const shared = served.shares.map((limit) => [limit, sharedLimit(sluice, name, limit)])
+  return { ...options, limits: { ...options.limits, ...Object.fromEntries(shared) } }
+}
+
+function sharedLimit(sluice: Sluice, queue: string, name: string): SharedLimit {
+  try {
+    return sluice.limit(name)
+  } catch (error) {
+    const problem = `queues.${queue}.shares: there is no limit ${JSON.stringify(name)} in "limits" of the config file`
+    throw new CliError('usage', problem, { cause: error })
+  }
+}
+
+/** Makes the schedules that the config file has, or changes them to what it says; the same again changes nothing. */
+export async function declareSchedules(
+  queues: Readonly<Record<string, Queue>>,
+  served: Readonly<Record<string, ServedQueue>>,
+): Promise<void> {
+  for (const [name, queue] of Object.entries(queues)) {
+    for (const [schedule, input] of Object.entries(served[name]?.schedules ?? {})) {
+      await queue.schedules.set(schedule, input)
+    }
+  }
 }
 
 /** Lets a queue run its jobs in this process; answers what ends its connections. */

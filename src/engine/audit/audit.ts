@@ -1,4 +1,4 @@
-import { boolean, checkOptions } from '../../assert.ts'
+import { boolean, callback, checkOptions, optional } from '../../assert.ts'
 import type { Difference } from '../../store/difference.ts'
 import type { Requests } from '../../store/requests.ts'
 import { AuditWalk } from './audit-walk.ts'
@@ -6,6 +6,18 @@ import { AuditWalk } from './audit-walk.ts'
 export interface AuditOptions {
   /** Put right what differs; false only looks. @default true */
   repair?: boolean
+  /** Told after each step. */
+  onProgress?: (progress: AuditProgress) => void
+}
+
+/** How far an audit has come. */
+export interface AuditProgress {
+  /** What it looks at next: `keys` and what they lead to, then what stands in no lane, last the sums; `end` when it is over. */
+  readonly part: string
+  /** Tenants looked at so far. */
+  readonly tenants: number
+  /** Differences found so far. */
+  readonly differences: number
 }
 
 /** What an audit has found. */
@@ -24,7 +36,10 @@ const LISTED = 1_000
 
 /** Looks at the whole queue while it runs, one step after the other. */
 export async function audit(requests: Requests, options: AuditOptions): Promise<AuditReport> {
-  const { repair: isRepairing } = checkOptions('audit', options, { repair: boolean({ default: true }) })
+  const { repair: isRepairing, onProgress } = checkOptions('audit', options, {
+    repair: boolean({ default: true }),
+    onProgress: optional(callback<NonNullable<AuditOptions['onProgress']>>()),
+  })
   const walk = new AuditWalk(requests, { isRepairing })
   const differences: Difference[] = []
   const counts: Record<string, number> = {}
@@ -37,6 +52,8 @@ export async function audit(requests: Requests, options: AuditOptions): Promise<
       counts[difference.kind] = (counts[difference.kind] ?? 0) + 1
       if (differences.length < LISTED) differences.push(difference)
     }
+    const number = Object.values(counts).reduce((sum, count) => sum + count, 0)
+    onProgress?.({ part: walk.position.split(' ')[0] ?? '', tenants: tenants.size, differences: number })
   }
   return { tenants: tenants.size, differences, counts, skipped: [...skipped] }
 }

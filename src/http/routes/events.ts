@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Queue } from '../../engine/queue.ts'
 import { type App, type Context, mayTouch, queueOf } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
-import { headers, queueParam } from '../fields.ts'
+import { flagParam, headers, queueParam } from '../fields.ts'
 import { invalidField } from '../problem.ts'
 import { readers } from '../roles.ts'
 import type { SseMessage } from '../sse.ts'
@@ -12,11 +12,10 @@ const eventId = /^\d{1,20}(-\d{1,20})?$/
 
 async function* messagesOf(
   queue: Queue,
-  from: string | undefined,
-  signal: AbortSignal,
+  { from, follow, signal }: { from: string | undefined; follow: boolean | undefined; signal: AbortSignal },
   mayShow: (tenant: string | undefined) => boolean,
 ): AsyncGenerator<SseMessage> {
-  for await (const event of queue.events(definedOnly({ from, signal }))) {
+  for await (const event of queue.events(definedOnly({ from, follow, signal }))) {
     if (mayShow(event.tenant)) yield { event: event.type, id: event.id, data: event }
   }
 }
@@ -38,6 +37,7 @@ export function addEventRoutes(app: App, context: Context): void {
           .regex(eventId, 'must be the id of an event, or 0 for all that are kept')
           .optional()
           .meta({ description: 'Id of the last event that is known; 0 for all that are kept.' }),
+        follow: flagParam('false: end with the last event that there is; without it, streams end with the server.'),
       }),
       headers: headers({ 'last-event-id': 'Id of the last event that is known; before `from`.' }),
       response: {
@@ -65,7 +65,7 @@ export function addEventRoutes(app: App, context: Context): void {
       // What names no tenant is about all of them.
       const mayShow = (tenant: string | undefined) => mayTouch(request, tenant ?? '')
       return context.streams.send(reply as unknown as FastifyReply, (signal) =>
-        messagesOf(queue, from, signal, mayShow),
+        messagesOf(queue, { from, follow: request.query.follow, signal }, mayShow),
       )
     },
   })

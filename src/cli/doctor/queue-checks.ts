@@ -1,0 +1,47 @@
+import { type AuditReport, isSluiceError, type Queue } from '../../index.ts'
+import { sayDuration } from '../duration.ts'
+import { type Finding, failure, ok, warning } from './finding.ts'
+
+/** Whether its work goes on. */
+export async function checkQueue(queue: Queue): Promise<Finding> {
+  const check = `queue ${queue.name}`
+  try {
+    const { counts, paused, levelsPaused, workers, backlog } = await queue.overview({ tenants: 1 })
+    const found = `${counts.waiting} wait, ${counts.running} run, ${counts.delayed} are delayed`
+    const tool = `sluice top --queue ${queue.name}`
+    if (paused) return warning(check, `paused; ${found}`, 'resume it: PATCH /v1/queues/:queue with { "paused": false }')
+    if (levelsPaused.length > 0)
+      return warning(check, `paused on ${levelsPaused.join(', ')}; ${found}`, 'resume the level')
+    if (counts.waiting > 0 && workers.length === 0) {
+      return warning(
+        check,
+        `${found}, and no process takes any`,
+        `start "sluice worker --only ${queue.name}", or see ${tool}`,
+      )
+    }
+    if (['HIGH', 'CRITICAL'].includes(backlog.level)) {
+      const behind = `${found}; ${backlog.level}, all started in ${sayDuration(backlog.etaMs)}`
+      return warning(check, behind, `see who is behind, and why: ${tool}`)
+    }
+    return ok(check, found)
+  } catch (error) {
+    if (!isSluiceError(error) || error.code !== 'SLUICE_UNKNOWN_QUEUE') throw error
+    return ok(check, 'not there yet: it is made by the first process that serves it')
+  }
+}
+
+const SHOWN = 3
+
+/** What the audit of a queue has found. */
+export function auditFinding(queue: string, report: AuditReport, { isRepairing }: { isRepairing: boolean }): Finding {
+  const check = `audit of ${queue}`
+  const number = Object.values(report.counts).reduce((sum, count) => sum + count, 0)
+  const skipped =
+    report.skipped.length === 0 ? '' : `; too large to be looked at: ${report.skipped.slice(0, SHOWN).join(', ')}`
+  if (number === 0)
+    return ok(check, `every job of ${report.tenants} tenants is in one place, every count right${skipped}`)
+  const kinds = Object.entries(report.counts).map(([kind, count]) => `${count} ${kind}`)
+  const found = `${kinds.join(', ')}${skipped}`
+  if (isRepairing) return ok(check, `put right: ${found}`)
+  return failure(check, found, 'run it again with --audit --repair')
+}

@@ -1,0 +1,71 @@
+import { type Sluice, storeOf } from '../../sluice.ts'
+import { sayDuration } from '../duration.ts'
+import { type Finding, failure, ok, warning } from './finding.ts'
+import { parseInfo } from './redis-info.ts'
+import { checkServerInfo, type StoreFacts } from './server-checks.ts'
+
+const PINGS = 50
+/** Every claim waits as long. */
+const SLOW_MS = 50
+const SKEW_MS = 1_000
+
+/** What can be asked of a store that answers. */
+export async function checkStore(sluice: Sluice, facts: StoreFacts): Promise<Finding[]> {
+  const { redis } = storeOf(sluice)
+  const replies = await redis.callEach('INFO')
+  const servers = replies.map((reply) => parseInfo(String(reply)))
+  const found = servers.map((info) => checkServerInfo(info, facts))
+  const [only = []] = found
+  const ofServers =
+    found.length === 1 ? only : found.flatMap((findings, at) => findings.map((finding) => named(finding, at + 1)))
+  return [...ofServers, await scripts(sluice), await latency(sluice), await clock(sluice)]
+}
+
+function named(finding: Finding, server: number): Finding {
+  return { ...finding, check: `${finding.check}, master ${server}` }
+}
+
+/** Whatever the server is called: it must run Lua as the scripts are written. */
+async function scripts(sluice: Sluice): Promise<Finding> {
+  try {
+    const reply = await storeOf(sluice).redis.call(
+      'EVAL',
+      '#!lua flags=no-writes\nreturn cmsgpack.unpack(cmsgpack.pack(1))',
+      0,
+    )
+    if (reply === 1) return ok('scripts', 'Lua runs')
+    return failure('scripts', `a script answered ${String(reply)}`, 'use Redis 7.0 or newer, or Valkey')
+  } catch (error) {
+    return failure(
+      'scripts',
+      (error as Error).message,
+      'let the user of this connection run scripts: ACL SETUSER … +@scripting',
+    )
+  }
+}
+
+async function latency(sluice: Sluice): Promise<Finding> {
+  const { redis } = storeOf(sluice)
+  const took: number[] = []
+  for (let at = 0; at < PINGS; at++) {
+    const before = performance.now()
+    await redis.call('PING')
+    took.push(performance.now() - before)
+  }
+  const sorted = took.toSorted((a, b) => a - b)
+  const [p50 = 0, p99 = 0] = [sorted[Math.floor(PINGS / 2)], sorted.at(-1)]
+  const found = `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms of ${PINGS} pings`
+  if (p99 < SLOW_MS) return ok('latency', found)
+  return warning('latency', found, 'run workers near Redis, and look for slow commands: redis-cli SLOWLOG GET')
+}
+
+/** Sluice goes by the clock of Redis; this machine's is in what people are shown, and in tokens that expire. */
+async function clock(sluice: Sluice): Promise<Finding> {
+  const before = Date.now()
+  const [seconds, micros] = (await storeOf(sluice).redis.at('clock').call('TIME')) as [string, string]
+  const middle = (before + Date.now()) / 2
+  const skew = Number(seconds) * 1_000 + Number(micros) / 1_000 - middle
+  const found = `Redis is ${sayDuration(Math.abs(skew))} ${skew >= 0 ? 'ahead of' : 'behind'} this machine`
+  if (Math.abs(skew) < SKEW_MS) return ok('clock', found)
+  return warning('clock', found, 'let both follow a time server: systemctl enable --now systemd-timesyncd')
+}

@@ -1,0 +1,152 @@
+import type { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { Sluice } from '../../src/index.ts'
+import { startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
+import { type CliEnd, sluice } from './cli-process.ts'
+import { folderWith, removeFolder } from './server-process.ts'
+
+let redis: TestRedis
+let client: Redis
+
+beforeAll(async () => {
+  redis = await startRedis()
+  client = redis.client()
+})
+afterAll(() => redis.stop())
+
+interface Report {
+  readonly checks: readonly { check: string; verdict: string; found: string; fix?: string }[]
+  readonly differences: readonly object[]
+  readonly failures: number
+}
+
+function doctor(args: readonly string[], files: Readonly<Record<string, string>> = {}): Promise<CliEnd> {
+  const folder = folderWith(files)
+  onTestFinished(() => removeFolder(folder))
+  return sluice(['doctor', ...args], { cwd: folder })
+}
+
+async function report(
+  args: readonly string[],
+  files?: Readonly<Record<string, string>>,
+): Promise<Report & { code: number | null }> {
+  const { code, stdout } = await doctor([...args, '--json'], files)
+  return { code, ...(JSON.parse(stdout) as Report) }
+}
+
+function verdictOf({ checks }: Report, check: string) {
+  return checks.find((finding) => finding.check === check)
+}
+
+describe('sluice doctor', () => {
+  it('finds nothing wrong with the embedded server, and says what it looked at', async () => {
+    const { code, stdout, stderr } = await doctor([])
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'All is well.\n' })
+    for (const check of [
+      'node',
+      'config',
+      'redis',
+      'redis version',
+      'eviction',
+      'persistence',
+      'memory',
+      'replicas',
+      'scripts',
+      'latency',
+      'clock',
+    ]) {
+      expect(stdout).toMatch(new RegExp(`^ok {4}${check}: `, 'm'))
+    }
+    expect(stdout).toMatch(/^ok {4}queue default: not there yet/m)
+  })
+
+  it('says what to do about a server that would lose work, and ends with 4', async () => {
+    await client.call('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
+    await client.call('CONFIG', 'SET', 'appendonly', 'no')
+    onTestFinished(async () => {
+      await client.call('CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
+    })
+
+    const found = await report(['--redis', redis.url])
+
+    expect(found).toMatchObject({ code: 4, failures: 1 })
+    expect(verdictOf(found, 'eviction')).toMatchObject({
+      verdict: 'failure',
+      fix: expect.stringContaining('noeviction'),
+    })
+    expect(verdictOf(found, 'persistence')).toMatchObject({
+      verdict: 'warning',
+      fix: expect.stringContaining('appendonly'),
+    })
+  })
+
+  it('says that more replicas are asked for than there are', async () => {
+    const config = `export default { redis: '${redis.url}', durability: { replicas: 2 } }`
+
+    const found = await report([], { 'sluice.config.mjs': config })
+
+    expect(found.code).toBe(4)
+    expect(verdictOf(found, 'replicas')).toMatchObject({ verdict: 'failure', found: '0, and durability asks for 2' })
+  })
+
+  it.each([
+    { what: 'cannot be read', text: 'export default {', says: /could not be loaded/ },
+    { what: 'has an unknown option', text: 'export default { prot: 1 }', says: /did you mean "port"/ },
+    {
+      what: 'has a limit that is none',
+      text: "export default { queues: { web: { limits: { queue: 'fast' } } } }",
+      says: /must be a rate/,
+    },
+    { what: 'opens the server to all', text: "export default { host: '0.0.0.0' }", says: /refuses to start/ },
+  ])('ends with 2 when the config file $what, and says so', async ({ text, says }) => {
+    const { code, stdout } = await doctor([], { 'sluice.config.mjs': text })
+
+    expect(code).toBe(2)
+    expect(stdout).toMatch(says)
+    expect(stdout).toMatch(/\n {6}→ /)
+  })
+
+  it('ends with 8 when Redis does not answer', async () => {
+    const found = await report(['--redis', 'redis://:secret@127.0.0.1:1'])
+
+    expect(found.code).toBe(8)
+    expect(verdictOf(found, 'redis')).toMatchObject({ verdict: 'failure', fix: expect.stringContaining('start it') })
+    expect(JSON.stringify(found)).not.toContain('secret')
+  })
+
+  it('refuses to repair without an audit', async () => {
+    expect(await doctor(['--repair'])).toMatchObject({ code: 2, stderr: 'sluice: --repair needs --audit\n' })
+  })
+})
+
+describe('sluice doctor --audit', () => {
+  it('finds a count that is wrong and changes nothing, and puts it right when it is asked to', async () => {
+    const app = new Sluice({ redis: redis.url, log: () => {} })
+    onTestFinished(() => app.close())
+    const queue = app.queue('web', { limits: { queue: '5/s' } })
+    await queue.submit({ type: 'T', tenant: 'acme' })
+    await client.call('HSET', 'sluice:{web}:web:running', 'acme', 2)
+    const asked = ['--redis', redis.url, '-q', 'web', '--audit']
+
+    const looked = await report(asked)
+    const again = await report(asked)
+    const repaired = await doctor([...asked, '--repair'])
+    const after = await report(asked)
+
+    expect(looked).toMatchObject({ code: 4, differences: [{ queue: 'web' }] })
+    expect(again.differences).toEqual(looked.differences)
+    expect(verdictOf(looked, 'audit of web')).toMatchObject({
+      verdict: 'failure',
+      fix: expect.stringContaining('--repair'),
+    })
+    expect(repaired.code).toBe(0)
+    expect(repaired.stdout).toMatch(/audit of web: put right: \d/)
+    expect(verdictOf(after, 'audit of web')).toMatchObject({ verdict: 'ok' })
+    expect(await queue.limits.list()).toMatchObject([{ limit: 5 }])
+    expect(verdictOf(after, 'queue web')).toMatchObject({
+      verdict: 'warning',
+      found: expect.stringContaining('no process takes any'),
+    })
+  })
+})
