@@ -4,6 +4,7 @@ import type { Finish } from '../../src/store/scripts/finish-and-claim.ts'
 import type { DutyOutcome } from '../../src/store/scripts/settle-duty.ts'
 import type { DeclaredSettings, LimitChange, LimitRule } from '../../src/store/settings.ts'
 import type { Action, FinishStep, LessonStep, LineStep } from './steps.ts'
+import { changingClocks } from './zones.ts'
 
 /** What a random run is made of. Few tenants, lanes and ids, so that things meet. */
 
@@ -12,11 +13,6 @@ const SECOND = 1_000_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
-/**
- * Ahead of UTC by two hours and soon by one: put back over the end of a window of six hours, which is at one o'clock. From the
- * fourth day of a run by two again. Zones change no two times in a few days.
- */
-const changingClocks = [0, 7_200, 1_700_004_600, 3_600, 1_700_270_000, 7_200]
 
 /** Now and then one of many, so that there are more than a script looks at at once. */
 const tenant = fc.oneof(

@@ -7,6 +7,7 @@ import type {
   SettingsPatch,
 } from '../../src/store/settings.ts'
 import type { Action, LessonStep } from './steps.ts'
+import { changingClocks } from './zones.ts'
 
 /**
  * What a whole run is about. Where everything is drawn at random, a quota that is fed while jobs of several costs wait for
@@ -24,6 +25,9 @@ export const focuses = [
 ] as const
 export type Focus = (typeof focuses)[number]
 
+const MS = 1_000
+const SECOND = 1_000_000
+const HOUR = 3_600 * SECOND
 const none = { queue: [], high: [], normal: [], low: [], tenant: [] }
 
 export function focusSettings(focus: Focus, settings: DeclaredSettings): DeclaredSettings {
@@ -31,11 +35,26 @@ export function focusSettings(focus: Focus, settings: DeclaredSettings): Declare
   if (focus.includes('quotas')) return { ...settings, limits: oneQuota(settings) }
   if (focus === 'buckets') return { ...settings, limits: buckets(settings) }
   if (focus === 'strict shares') return strictly(settings)
-  const limits = Object.entries(settings.limits).map(([scope, rules]) => [
-    scope,
-    rules.map((rule) => turned(focus, rule)),
-  ])
-  return { ...settings, limits: Object.fromEntries(limits) as DeclaredSettings['limits'] }
+  if (focus === 'windows') return { ...settings, limits: windows(settings) }
+  return { ...settings, limits: { ...settings.limits, tenant: [saving] } }
+}
+
+/** Jobs that cost more than its burst are saved up for. */
+const saving: LimitRule = { name: 'tenant', kind: 'bucket', count: 10, window: SECOND, burst: 1, jitter: 50 * MS }
+
+/** A long one, over the end of which clocks are put back, beside one that ends while jobs of it run. */
+function windows({ values }: DeclaredSettings): DeclaredSettings['limits'] {
+  const long = {
+    kind: 'window',
+    count: 40,
+    window: 6 * HOUR,
+    offset: HOUR,
+    jitter: 50 * MS,
+    zones: changingClocks,
+  } as const
+  const short = { kind: 'window', count: 4, window: 2 * SECOND, offset: 300 * MS, jitter: 50 * MS } as const
+  const [queue, tenant] = values.strict === 1 ? [long, short] : [short, long]
+  return { ...none, queue: [{ name: 'queue', ...queue }], tenant: [{ name: 'tenant', ...tenant }] }
 }
 
 /** One, of the queue or of every tenant: of several that must all be known first, hardly any job would come through. */
@@ -69,7 +88,8 @@ export function focusAction(focus: Focus, action: Action): Action {
     case 'submit':
       return focus.includes('costs') ? { ...action, lines: action.lines.map(priced) } : action
     case 'claim':
-      if (focus === 'buckets') return inTrouble(action)
+      if (focus === 'buckets') return pushedBack(late(action))
+      if (focus === 'windows') return late(action)
       return focus.includes('quotas') ? { ...action, lesson: withReading(action) } : action
     case 'wait':
       return focus === 'windows' || focus === 'buckets' ? { ...action, us: stretched(focus, action.us) } : action
@@ -77,8 +97,12 @@ export function focusAction(focus: Focus, action: Action): Action {
       if (!focus.includes('quotas')) return action
       return { do: 'admit', client: action.client, which: action.which[0] ?? 0, isZombie: false }
     case 'pause':
-      return focus.includes('quotas') ? { do: 'settings', patch: switched(action.isPaused) } : action
+      return focus.includes('quotas') ? { do: 'settings', patch: switched(true) } : action
+    case 'read job':
+      return focus.includes('quotas') ? { do: 'settings', patch: switched(false) } : action
     case 'flush scripts':
+    case 'crash':
+    case 'watch action':
       return focus === 'windows' ? { do: 'restart' } : action
     case 'settings': {
       if (focus === 'strict shares') return { ...action, patch: { values: { quantum: 2 } } }
@@ -105,9 +129,6 @@ function changesOf<Some extends Changes>(focus: Focus, changes: Some): Some {
   return Object.fromEntries(turnedChanges) as Some
 }
 
-const MS = 1_000
-const SECOND = 1_000_000
-const HOUR = 3_600 * SECOND
 const quotas = [
   { threshold: 0 },
   { threshold: 2, members: ['x', 'y'] },
@@ -136,30 +157,36 @@ function priced<Line extends { readonly jobs: readonly { readonly id: number; re
 }
 
 /** Upstreams tell with every answer what is left, often too little and not for long. */
-function withReading({ lesson, wanted, finished }: Action & { do: 'claim' }): LessonStep | null {
-  if (finished.length === 0 || lesson?.reading) return lesson
+function withReading({ lesson, finished }: Action & { do: 'claim' }): LessonStep | null {
+  const { which } = finished[0] ?? {}
+  if (which === undefined || lesson?.reading) return lesson
   const reading = {
-    remaining: 3 * wanted,
-    resetInMs: [60_000, 2_000, 400][wanted % 3] as number,
-    limit: wanted % 3 === 2 ? 20 : undefined,
+    remaining: [40, 2, 6, 0, 15][which % 5] as number,
+    resetInMs: [60_000, 2_000, 400, 0][Math.floor(which / 5) % 4] as number,
+    limit: [10, undefined, 60][which % 3],
   }
   return { upstream: '', pushback: lesson?.pushback ?? null, reading }
 }
 
-/** Every second one comes too late, and every third upstream pushes back. */
-function inTrouble(action: Action & { do: 'claim' }): Action {
+/** Every second job was granted too late. */
+function late(action: Action & { do: 'claim' }): Action & { do: 'claim' } {
   const finished = action.finished.map((each) =>
     each.which % 2 === 0 ? { ...each, finish: { outcome: 'returned' } as const } : each,
   )
-  const isPushed = action.wanted % 3 === 0
-  const lesson = { upstream: '', pushback: { retryAfterMs: undefined }, reading: null }
-  return { ...action, finished, lesson: isPushed ? lesson : null }
+  return { ...action, finished }
 }
 
-/** Windows are hours long, and stale grants are judged after ten seconds. */
+/** Every third upstream does, and says nothing else. */
+function pushedBack(action: Action & { do: 'claim' }): Action {
+  const lesson = { upstream: '', pushback: { retryAfterMs: undefined }, reading: null }
+  return { ...action, lesson: action.wanted % 3 === 0 ? lesson : null }
+}
+
+/** Some windows are hours long, and stale grants are judged after ten seconds. */
 function stretched(focus: 'windows' | 'buckets', us: number): number {
   if (us < 100 * MS || us > 4 * SECOND) return us
-  return focus === 'windows' ? us * 600 : us * 4
+  if (focus === 'buckets') return us * 4
+  return us % 2 === 0 ? us * 2_400 : us
 }
 
 /** The quota is taken off, and put back: what ends meanwhile it does not hear of. */

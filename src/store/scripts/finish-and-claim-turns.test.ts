@@ -178,6 +178,19 @@ describe('turns', () => {
     expect(order.indexOf('z')).toBeLessThan(10)
   })
 
+  it('finds an overdue tenant behind three that have had turns since they came into line', async () => {
+    await store.begin({ quantum: 1, maxWaitMs: 1_000 })
+    for (const tenant of ['a', 'b', 'c']) await store.submit(tenant, 30)
+    await store.submit('d', 5, { basePriority: 3_600_000 })
+    store.now += 2_000_000
+    const order: string[] = []
+
+    for (let i = 0; i < 10; i++) order.push(shortly(await store.claim(1))[0] ?? '')
+
+    expect(order.slice(0, 3).toSorted()).toEqual(['a', 'b', 'c'])
+    expect(order.indexOf('d')).toBe(9)
+  })
+
   it('answers `again` when it has looked at its share of tenants and found none', async () => {
     for (let i = 0; i < 70; i++) {
       const { firsts } = await store.submit(`t${i}`, 1)
