@@ -64,6 +64,11 @@ export class Scene {
    */
   async prepare(example: string): Promise<string> {
     const queue = this.#sluice.queue(/--queue (\w+)/.exec(example)?.[1] ?? 'default')
+    const key = /normal:default:\d+:acme/
+    // First, because it needs a tenant that is not paused yet.
+    const typed = new RegExp(`${key.source}|dead ls`).test(example)
+      ? example.replace(key, await deadLetter(queue))
+      : example
     if (example.includes('order-17')) {
       await queue.submit({ tenant: 'acme', type: 'send', id: 'order-17', payload: {}, delayMs: 3_600_000 })
     }
@@ -75,9 +80,7 @@ export class Scene {
     if (/schedules (?!set).* nightly/.test(example)) {
       await queue.schedules.set('nightly', { cron: '0 3 * * *', job: { type: 'send', tenant: 'acme' } })
     }
-    return /normal:default:\d+:acme|dead ls/.test(example)
-      ? example.replace(/normal:default:\d+:acme/, await deadLetter(queue))
-      : example
+    return typed
   }
 
   /** Open for those that go on with it, else at its end; one that is retried has a job that failed. */

@@ -50,7 +50,12 @@ describe('shell blocks of the README and the guides', () => {
     if (/^sluice serve/m.test(text)) {
       writeFileSync(join(folder, 'sluice.config.mjs'), `export default { port: ${ports.server} }`)
     } else {
-      const scene = await Scene.open({ redis: redis.url, upstream: upstream.url, folder, prefix: page })
+      const scene = await Scene.open({
+        redis: redis.url,
+        upstream: upstream.url,
+        folder,
+        prefix: `page-${guidePages.indexOf(page)}`,
+      })
       onTestFinished(() => scene.close())
       prepared = await scene.prepare(text)
       url = scene.url
@@ -81,9 +86,9 @@ describe('shell blocks of the README and the guides', () => {
     }
   })
 
-  it.each(guidePages)('%s has npm run and install only what there is', (page) => {
+  it.each(pagesWith('sh'))('%s has npm run and install only what there is', (page) => {
     const known = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies, ...manifest.peerDependencies })
-    for (const { text } of codeBlocks(read(page)).filter(({ language }) => language === 'sh')) {
+    for (const { text } of blocksOf(page, 'sh')) {
       for (const { groups } of text.matchAll(OF_NPM)) {
         if (groups?.script !== undefined) expect(Object.keys(manifest.scripts ?? {})).toContain(groups.script)
         for (const name of groups?.packages?.trim().split(/\s+/) ?? []) expect(['sluice', ...known]).toContain(name)
