@@ -5,9 +5,12 @@ const brand = Symbol.for('sluice.outcome')
 /**
  * What a handler can answer besides success. Return it, or throw `PermanentError` and `ThrottledError` from deep inside.
  */
-export type Outcome =
-  | { readonly [brand]: 'discard'; readonly reason: string }
-  | { readonly [brand]: 'throttled'; readonly retryAfterMs: number | undefined }
+export interface Outcome {
+  // An interface, not a union of two: what a method of an exported class returns must have a name in its declaration.
+  readonly [brand]: 'discard' | 'throttled'
+  readonly reason?: string
+  readonly retryAfterMs?: number | undefined
+}
 
 /** The job will not succeed: a dead letter now, without another try. */
 export function discard(reason: string): Outcome {
