@@ -20,6 +20,8 @@ export interface WorkerSettings {
   durability?: RedisOptions['durability']
   queue: string
   options: QueueOptions
+  /** A limit that its queue shares with others. */
+  sharedLimit?: { name: string; definition: string }
   /** Where its part of the history goes; none is kept without. */
   historyFolder?: string
   /** Calls the upstream in each job; without, a job only takes its time. */
@@ -64,7 +66,11 @@ const sluice = new Sluice({
   redis: settings.redis,
   ...(settings.durability && { durability: settings.durability }),
 })
-const queue = sluice.queue(settings.queue, settings.options)
+const { sharedLimit } = settings
+const queue = sluice.queue(settings.queue, {
+  ...settings.options,
+  ...(sharedLimit && { limits: { upstream: sluice.limit(sharedLimit.name, sharedLimit.definition) } }),
+})
 
 function tell(message: WorkerMessage): void {
   // Without a history nobody asks for single jobs, and thousands of messages a second would disturb what is measured.

@@ -21,6 +21,7 @@ actions.NUMBERS = NUMBERS
 
 local OVER = { COMPLETED = true, FAILED = true, CANCELED = true }
 local RATE_STEP = 5000000 -- µs between the two moments of the rate: it covers the last five to ten seconds
+local RESUMED_FOR = 500000 -- µs: how long what ends first after a standstill is taken to have run
 local NOTIFY_EVERY = 100000 -- µs between two wake-ups of those who follow an action
 
 function actions.key(q, tenant, name)
@@ -201,8 +202,9 @@ local function move_rate(q, action)
   elseif q.now - action.seen_at >= RATE_STEP then
     action.before_at, action.before_done = action.seen_at, action.seen_done
     if q.now - action.seen_at > 2 * RATE_STEP then
-      -- It has stood still for a step at least. All of that, an hour of pause perhaps, is not its speed from now on.
-      action.before_at, action.before_done = q.now - RATE_STEP, action.done_before
+      -- It has stood still for a step at least. All of that, an hour of pause perhaps, is not its speed from now on, and
+      -- what ends first began a moment ago.
+      action.before_at, action.before_done = q.now - RESUMED_FOR, action.done_before
     end
     action.seen_at, action.seen_done = q.now, done
   end

@@ -14,6 +14,7 @@ import type { Job } from './tenant.ts'
 const DELISTED_AT_ONCE = 10
 const NOTIFIED_EVERY = 100_000
 const RATE_STEP = 5_000_000
+const RESUMED_FOR = 500_000
 
 export function openAction(
   queue: QueueState,
@@ -234,7 +235,7 @@ export function closeActions(queue: QueueState): void {
       action.before = { at: now, done: 0 }
     } else if (now - action.seen.at >= RATE_STEP) {
       const stoodStill = now - action.seen.at > 2 * RATE_STEP
-      action.before = stoodStill ? { at: now - RATE_STEP, done: action.doneBefore } : action.seen
+      action.before = stoodStill ? { at: now - RESUMED_FOR, done: action.doneBefore } : action.seen
       action.seen = { at: now, done }
     }
     action.doneBefore = done
