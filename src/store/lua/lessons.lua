@@ -74,6 +74,15 @@ local function find(q, tenant, level, name, kind)
   return narrowest(scopes, METERED, kind) or narrowest(scopes, 0, kind)
 end
 
+-- What is left is for a quota to learn: the one of that name, or where another limit has the name, the narrowest.
+local function find_quota(q, tenant, level, name)
+  local state = find(q, tenant, level, name, "quota")
+  if state or not find(q, tenant, level, name) then
+    return state
+  end
+  return find(q, tenant, level, "", "quota")
+end
+
 function lessons.close(q, state, fence, for_us)
   local pushback = require "pushback"
   local closed_until = for_us > 0 and q.now + math.min(for_us, q.settings.max_close or MAX_CLOSE) or 0
@@ -103,7 +112,7 @@ function lessons.apply(q, list, from, count)
       end
     end
     if list[at + 6] ~= "" and q.limits.has_quota then
-      local state = find(q, tenant, level, name, "quota")
+      local state = find_quota(q, tenant, level, name)
       if state then
         lessons.feed(q, state, list[at + 3], list[at + 6])
       end

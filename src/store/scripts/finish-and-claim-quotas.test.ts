@@ -66,6 +66,17 @@ describe('a quota of which nothing is known', () => {
     expect(await member()).toBe('0,1060000000,1000000000,0,3')
   })
 
+  it('learns what is left also where the upstream is named after another limit, but not after none', async () => {
+    const limits = { queue: { kind: 'quota', threshold: 0 }, levels: { normal: { rate: '1000/s' } } } as const
+    await store.begin({ limits })
+    await store.submit('a', 9)
+
+    await tell(await store.claim(1), { ...read(7), upstream: 'none' })
+    expect((await member())?.split(',')[0]).toBe('-1')
+    await tell(await store.claim(1), { ...read(7), upstream: 'rate' })
+    expect((await member())?.split(',')[0]).toBe('7')
+  })
+
   it('asks again when the worker that asked has died', async () => {
     await store.begin(quota())
     await store.submit('a', 5)

@@ -22,7 +22,8 @@ function learn(queue: QueueState, { tenant: name, standing, fence }: FinishedJob
   }
   if (!reading) return
   const quotas = scopes.flat().filter(({ rule }) => rule.kind === 'quota')
-  const quota = upstream === '' ? quotas[0] : quotas.find(({ rule }) => rule.name === upstream)
+  const isKnown = upstream === '' || scopes.flat().some(({ rule }) => rule.name === upstream)
+  const quota = quotas.find(({ rule }) => rule.name === upstream) ?? (isKnown ? quotas[0] : undefined)
   if (!(quota?.meter instanceof OpenQuota)) return
   const reset = queue.now + reading.resetInMs * 1000
   if (quota.meter.learn(member, reading.remaining, reset, reading.limit ?? 0)) quota.save()
