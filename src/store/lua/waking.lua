@@ -10,8 +10,8 @@ local HOLDERS = 2000
 -- How long after its instant an alarm is still taken as held, in case its holder is a little late.
 local ALARM_SLACK_MS = 100
 
--- An idle client to wake, read before the first write; nil when nobody is idle. Whoever asks because its own hands are full
--- is no help, though it may still be on the list: its alarm rang, and nobody has woken it.
+-- An idle client to wake, read before the first write; nil when nobody is idle. Whoever asks because its own hands
+-- are full is no help, though it may still be on the list: its alarm rang, and nobody has woken it.
 function waking.find(q, asking)
   local found = redis.call("ZREVRANGE", q.keys.idle, 0, asking and 1 or 0, "WITHSCORES")
   local at = found[1] == asking and 3 or 1
