@@ -202,8 +202,8 @@ local function move_rate(q, action)
   elseif q.now - action.seen_at >= RATE_STEP then
     action.before_at, action.before_done = action.seen_at, action.seen_done
     if q.now - action.seen_at > 2 * RATE_STEP then
-      -- It has stood still for a step at least. All of that, an hour of pause perhaps, is not its speed from now on, and
-      -- what ends first began a moment ago.
+      -- It has stood still for a step at least. All of that, an hour of pause perhaps, is not its speed from now on,
+      -- and what ends first began a moment ago.
       action.before_at, action.before_done = q.now - RESUMED_FOR, action.done_before
     end
     action.seen_at, action.seen_done = q.now, done
