@@ -1,5 +1,5 @@
 import type { EventQueue, Happening } from './event-queue.ts'
-import { NEVER } from './scheduler/meters.ts'
+import { NEVER } from './scheduler/instants.ts'
 import type { Claimed, Ended, VirtualQueue } from './scheduler/virtual-queue.ts'
 import type { VirtualJob } from './scheduler/virtual-tenant.ts'
 

@@ -6,7 +6,7 @@ import { nameOf, percent, sayWait } from './summary.ts'
 export function tablesOf(report: SimulationReport, top: number): string {
   const parts = [tenantTable(report, top)]
   if (report.floods.length > 1) parts.push(floodTable(report, top))
-  parts.push(limitTable(report))
+  parts.push(limitTable(report, top))
   return parts.join('\n\n')
 }
 
@@ -50,11 +50,15 @@ function floodTable({ floods }: SimulationReport, top: number): string {
   return table(['flood of', 'jobs', 'at', 'took', 'left'], rows)
 }
 
-function limitTable({ limits, hands }: SimulationReport): string {
-  const rows = limits.map((limit): Cell[] => {
-    const { kind, used } = limit
-    return [nameOf(limit), kind, rateOf(limit), percent(used.average), percent(used.peak)]
-  })
+/** Those that are used most, in the order of the plan. */
+function limitTable({ limits, hands }: SimulationReport, top: number): string {
+  const most = new Set(limits.toSorted((a, b) => b.used.peak - a.used.peak).slice(0, top))
+  const rows = limits
+    .filter((limit) => most.has(limit))
+    .map((limit): Cell[] => {
+      const { kind, used } = limit
+      return [nameOf(limit), kind, rateOf(limit), percent(used.average), percent(used.peak)]
+    })
   const { average, peak } = hands.used
   rows.push([`${hands.count} hands`, 'workers', undefined, percent(average), percent(peak)])
   return table(['limit', 'kind', 'grants', 'used', 'peak'], rows)

@@ -1,21 +1,14 @@
 import { type Level, levels } from '../../store/names.ts'
-import { available, batchInstant, closedUntil, NEVER } from './meters.ts'
-import { goesBefore, type Place } from './sorted-line.ts'
+import { NEVER } from './instants.ts'
+import { available, batchInstant, closedUntil } from './meters.ts'
+import type { Place } from './sorted-line.ts'
+import { advance, insert, type Lines, LOOKS, nextTurn, type Turn } from './turns.ts'
 import type { VirtualQueue } from './virtual-queue.ts'
 import type { VirtualJob, VirtualTenant } from './virtual-tenant.ts'
 
-/** Whose turn it is, what the limits allow, which jobs: as claiming.lua, turns.lua, guard.lua and comeback.lua decide it. */
+/** What the limits allow, and which jobs that is: as claiming.lua and comeback.lua decide it. */
 
-const LOOKS = 64
-const GUARD_EVERY = 10
-const GUARD_LOOKS = 4
 const BACK_AT_ONCE = 64
-
-/** A level's line: the set as it was when the script began, merged with whom the script put back. */
-interface Line {
-  next: number
-  readonly extra: VirtualTenant[]
-}
 
 /** A claim, and what came of it. */
 export interface Claim {
@@ -23,7 +16,7 @@ export interface Claim {
   left: number
   looks: number
   readonly jobs: VirtualJob[]
-  readonly lines: Readonly<Record<Level, Line>>
+  readonly lines: Lines
   /** A limit of the queue has nothing more to grant. */
   isClosed: boolean
   waitUntil: number
@@ -73,13 +66,6 @@ function claimLevels(queue: VirtualQueue, claim: Claim): void {
   for (const level of levels) if (!claim.isClosed) claimLevel(queue, claim, level)
 }
 
-function insert(claim: Claim, tenant: VirtualTenant): void {
-  const { extra } = claim.lines[tenant.level]
-  let at = extra.length
-  while (at > 0 && goesBefore(tenant, extra[at - 1] as VirtualTenant)) at -= 1
-  extra.splice(at, 0, tenant)
-}
-
 /** Serves one level until it has nobody, the limits close it or the hands are full. */
 function claimLevel(queue: VirtualQueue, claim: Claim, level: Level): void {
   const { limits, now } = queue
@@ -103,73 +89,6 @@ function claimLevel(queue: VirtualQueue, claim: Claim, level: Level): void {
   }
 }
 
-interface Turn {
-  readonly tenant: VirtualTenant
-  readonly isGuarded: boolean
-}
-
-/** The next tenant of the level; every tenth turn goes to one that is overdue, wherever it stands. */
-function nextTurn(queue: VirtualQueue, claim: Claim, level: Level): Turn | undefined {
-  if (queue.values.max_wait > 0 && (queue.turnsTaken + 1) % GUARD_EVERY === 0) {
-    const overdue = longestOverdue(queue)
-    if (overdue) {
-      overdue.isLookedAt = true
-      queue.turnsTaken += 1
-      return { tenant: overdue, isGuarded: true }
-    }
-  }
-  const tenant = firstInLine(queue, claim, level)
-  if (!tenant) return undefined
-  if (tenant.used === 0) queue.turnsTaken += 1
-  return { tenant, isGuarded: false }
-}
-
-/** It is out of line until it is put back. */
-function firstInLine(queue: VirtualQueue, claim: Claim, level: Level): VirtualTenant | undefined {
-  const line = claim.lines[level]
-  const set = queue.ready[level]
-  let first = set.at(line.next)?.of
-  while (first?.isLookedAt) {
-    line.next += 1
-    first = set.at(line.next)?.of
-  }
-  const [other] = line.extra
-  if (other && (!first || goesBefore(other, first))) return line.extra.shift()
-  if (first) {
-    line.next += 1
-    first.isLookedAt = true
-    queue.touch(first)
-  }
-  return first
-}
-
-/** The tenant that has been able to run for longest, if that is longer than anyone should wait. */
-function longestOverdue(queue: VirtualQueue): VirtualTenant | undefined {
-  const before = queue.now - queue.values.max_wait
-  if (before <= 0) return undefined
-  let oldest: VirtualTenant | undefined
-  for (const level of levels) {
-    if (queue.weights[level] === 0) continue
-    const longest = longestOverdueAt(queue, level, before)
-    if (longest && (!oldest || longest.since < oldest.since)) oldest = longest
-  }
-  return oldest
-}
-
-/** The set is not written with every turn: a tenant may have had one since. Where that turns out, it is put right. */
-function longestOverdueAt(queue: VirtualQueue, level: Level, before: number): VirtualTenant | undefined {
-  let longest: VirtualTenant | undefined
-  for (let at = 0; at < GUARD_LOOKS; at++) {
-    const place = queue.index[level].at(at)
-    if (!place || place.score > before) return longest
-    const tenant = place.of
-    queue.touch(tenant)
-    if (!tenant.isInLine || tenant.since >= before) tenant.isCorrected = true
-    else if (!tenant.isLookedAt && (!longest || tenant.since < longest.since)) longest = tenant
-  }
-  return longest
-}
-
 /** One tenant's turn, or what is left of it. It goes back in line unless it is empty or parked. */
 function serve(queue: VirtualQueue, claim: Claim, { tenant, isGuarded }: Turn, allowed: number): void {
   const { now } = queue
@@ -181,7 +100,10 @@ function serve(queue: VirtualQueue, claim: Claim, { tenant, isGuarded }: Turn, a
   const size = queue.values.quantum * tenant.weight * 1000
   const rest = Math.ceil((size - tenant.used) / 1000)
   const got = take(queue, claim, tenant, Math.min(claim.left, rest, allowed, free))
-  if (got > 0) start(queue, claim, tenant, got)
+  if (got > 0) {
+    start(queue, claim, tenant, got)
+    advance(queue, tenant, got)
+  }
   const isOver = tenant.used >= size || (isGuarded && got > 0)
   if (isOver) {
     tenant.used = tenant.used > size ? Math.floor(tenant.used - size) : 0

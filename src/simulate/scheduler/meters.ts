@@ -1,9 +1,7 @@
 import type { BucketRule, ConcurrencyRule, WindowRule } from '../../store/settings.ts'
 import { CellRate, type Pace, type ScriptUnderWay } from './cell-rate.ts'
+import { NEVER } from './instants.ts'
 import { windowBounds } from './window-bounds.ts'
-
-/** Later than any instant: what waits for an event rather than for a moment. As in src/store/lua/time.lua. */
-export const NEVER = 9e15
 
 /** Of the jitter: how late a permit can be granted. As in src/store/lua/bucket.lua. */
 const REACH = 0.05

@@ -2,7 +2,8 @@ import { actionOfLane, defaultLane, type Level } from '../../store/names.ts'
 import type { LimitRule, LimitScope, SettingValues } from '../../store/settings.ts'
 import type { ScriptUnderWay } from './cell-rate.ts'
 import { claimJobs } from './claim.ts'
-import { Bucket, type Meter, NEVER, Slots, Window } from './meters.ts'
+import { NEVER, TURN } from './instants.ts'
+import { Bucket, type Meter, Slots, Window } from './meters.ts'
 import { BucketShare, WindowShare } from './share-meters.ts'
 import { SortedLine } from './sorted-line.ts'
 import type { VirtualJob, VirtualLane } from './virtual-tenant.ts'
@@ -48,6 +49,11 @@ export class VirtualQueue {
   readonly runningAt: Record<Level, number> = { high: 0, normal: 0, low: 0 }
   readonly virtual: Record<Level, number> = { high: 0, normal: 0, low: 0 }
   readonly weights: Record<Level, number> = { high: 0, normal: 0, low: 0 }
+  /** The place of the tenant that came into line last. */
+  readonly entry: Record<Level, number> = { high: 0, normal: 0, low: 0 }
+  /** The clock when the round began, and how far the rounds have come: thousandths of a job of a tenant of weight 1. */
+  readonly round: Record<Level, number> = { high: 0, normal: 0, low: 0 }
+  readonly reached: Record<Level, number> = { high: 0, normal: 0, low: 0 }
   readonly ready: Readonly<Record<Level, SortedLine<VirtualTenant>>>
   readonly index: Readonly<Record<Level, SortedLine<VirtualTenant>>>
   readonly parked = new SortedLine<VirtualTenant>()
@@ -55,7 +61,7 @@ export class VirtualQueue {
   readonly script = { number: 0, active: 1 }
   /** Tenants that the script under way put in line. */
   entered: VirtualTenant[] = []
-  #clock = 0
+  clock = 0
   #touched: VirtualTenant[] = []
   #emptied: VirtualLane[] = []
   readonly #delayed = new SortedLine<VirtualJob>()
@@ -178,9 +184,9 @@ export class VirtualQueue {
   }
 
   /** Never goes back, and never says the same twice. */
-  #tick(): number {
-    this.#clock = Math.max(this.#clock + 1, this.now)
-    return this.#clock
+  #tick(step = 1): number {
+    this.clock = Math.max(this.clock + step, this.now)
+    return this.clock
   }
 
   newScore(tenant: VirtualTenant): number {
@@ -191,7 +197,16 @@ export class VirtualQueue {
       progress = (alpha * 1000 * Math.max(0, tenant.total - left)) / Math.max(1, left)
       progress = Math.floor(Math.max(-most, Math.min(most, progress)))
     }
-    return this.#tick() + tenant.basePriority * 1000 + progress
+    return this.#tick(TURN) + tenant.basePriority * 1000 + progress
+  }
+
+  /** Of one with new work: right before the turn that began last, behind those that came before it. */
+  #firstScore(tenant: VirtualTenant): number {
+    if (this.values.alpha !== 0) return this.newScore(tenant)
+    const { level, basePriority } = tenant
+    this.entry[level] = this.weights[level] > 0 ? this.entry[level] + 1 : this.#tick()
+    this.clock = Math.max(this.clock, this.entry[level])
+    return this.entry[level] + basePriority * 1000
   }
 
   touch(tenant: VirtualTenant): void {
@@ -215,7 +230,11 @@ export class VirtualQueue {
 
   #enter(tenant: VirtualTenant): void {
     tenant.isInLine = true
-    if (tenant.score === 0) tenant.score = this.newScore(tenant)
+    if (tenant.score === 0) {
+      tenant.score = this.#firstScore(tenant)
+      // Idling earns no credit.
+      tenant.reached = Math.max(tenant.reached, this.reached[tenant.level])
+    }
     tenant.since = this.now
     tenant.virtual = this.virtual[tenant.level]
     this.weights[tenant.level] += tenant.share
@@ -256,7 +275,7 @@ export class VirtualQueue {
     // The numbers of a lane that is forgotten are never given again.
     for (const lane of this.#emptied) {
       if (lane.remaining > 0 || lane.next === undefined) continue
-      this.#clock = Math.max(this.#clock, lane.next)
+      this.clock = Math.max(this.clock, lane.next)
       lane.next = undefined
     }
     this.#emptied = []

@@ -94,6 +94,8 @@ export class VirtualTenant {
   score = 0
   /** Of the turn under way: thousandths of a job. */
   used = 0
+  /** How far in the rounds of its level it has been served: thousandths of a job of a tenant of weight 1. */
+  reached = 0
   /** Since when it has been able to run, or out of line. */
   since = 0
   longestWait = 0
