@@ -1,6 +1,7 @@
 import { RootCommand } from '@bomb.sh/tab'
 import type { Argument, Command, Option } from 'commander'
 import { ApiClient } from './api-client.ts'
+import { captured } from './completion-script.ts'
 import { defaultUrl } from './default-url.ts'
 import { createProgram } from './program.ts'
 import { queuePath } from './server-options.ts'
@@ -10,25 +11,6 @@ const ASK_FOR_MS = 2_000
 
 /** The newest of each queue: more than these nobody reads through. */
 const MOST_ACTIONS = 20
-
-export const shells = ['bash', 'zsh', 'fish', 'powershell'] as const
-
-/** What a shell reads at its start; it asks `sluice complete -- <words>` then. */
-export function completionScript(shell: (typeof shells)[number]): string {
-  const script = captured(() => new RootCommand().setup('sluice', 'sluice', shell))
-  return shell === 'bash' ? forPlainBash(script) : script
-}
-
-/** For a bash without the package bash-completion, and with names of files where a file is wanted. */
-function forPlainBash(script: string): string {
-  const words = `if ! declare -F _get_comp_words_by_ref >/dev/null; then
-    _get_comp_words_by_ref() {
-        cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} words=("\${COMP_WORDS[@]}") cword=$COMP_CWORD
-    }
-fi
-`
-  return words + script.replace('complete -F', 'complete -o default -F')
-}
 
 /**
  * Answers a shell: a line for each word that may stand next, and a line with what to do where there is none.
@@ -132,19 +114,4 @@ function choicesOf(argument: Argument): readonly string[] | undefined {
 
 function offer(complete: (value: string, description: string) => void, values: readonly string[]): void {
   for (const value of values) complete(value, '')
-}
-
-/** The library writes to the console, and only there. */
-function captured(write: () => void): string {
-  const { log } = console
-  let text = ''
-  console.log = (line: string) => {
-    text += `${line}\n`
-  }
-  try {
-    write()
-  } finally {
-    console.log = log
-  }
-  return text
 }

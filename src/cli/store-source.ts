@@ -6,7 +6,7 @@ import type { EventsAsked, QueueSource, StoreOptions } from './queue-source.ts'
 import { openSluice, queueOptionsOf, untilReady } from './serve/open-queues.ts'
 
 /** The config file with the store that the command line names. */
-export async function storeConfig({ config: named, redis, data, prefix }: StoreOptions): Promise<SluiceConfig> {
+async function storeConfig({ config: named, redis, data, prefix }: StoreOptions): Promise<SluiceConfig> {
   const { config } = await loadConfig(process.cwd(), named)
   return {
     ...config,

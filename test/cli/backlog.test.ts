@@ -44,7 +44,7 @@ describe('sluice jobs', () => {
 
     expect(shown).toMatchObject({ state: 'delayed', tenant: 'acme', type: 'http.request' })
     expect(why).toMatchObject({ mayRunAt: expect.any(Number) })
-    expect(words.stdout).toMatch(/order-17/)
+    expect(words.stdout).toMatch(/^Delayed until .*\n {2}yes {2}queue .*(\n.*)*\n {2}no {3}job /)
     expect(canceled).toEqual({ id: 'order-17', state: 'canceled' })
     expect(gone).toMatchObject([{ state: 'canceled' }])
     expect(late.code).toBe(4)

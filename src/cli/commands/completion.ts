@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander'
 import { newCommand, onCall } from '../command.ts'
-import { completionScript, shells } from '../completion.ts'
+import { completionScript, shells } from '../completion-script.ts'
 
 /** What to put where, so that every new shell has it. */
 const howTo: Readonly<Record<(typeof shells)[number], string>> = {

@@ -1,5 +1,5 @@
 /** What a check says: all is well, something will hurt one day, or it does not work like this. */
-export type Verdict = 'ok' | 'warning' | 'failure'
+type Verdict = 'ok' | 'warning' | 'failure'
 
 /** One thing that was looked at. */
 export interface Finding {

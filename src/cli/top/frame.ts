@@ -1,7 +1,7 @@
 import type { QueueOverview } from '../../index.ts'
 
 /** What happens in a queue each second, from what it had counted at two moments. */
-export interface Rates {
+interface Rates {
   readonly submitted: number
   readonly started: number
   readonly succeeded: number

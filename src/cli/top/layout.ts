@@ -26,7 +26,7 @@ export interface Liveness {
 }
 
 /** What holds for every view: the queue, its counts and rates, and what limits it. */
-export function headLines(frame: Frame): Line[] {
+function headLines(frame: Frame): Line[] {
   const { counts, backlog, perSecond, workers } = frame
   const busy = workers.filter(({ running }) => running > 0).length
   const idle = workers.filter(({ isIdle }) => isIdle).length
@@ -93,7 +93,7 @@ const columnsOfTenants = [
 ]
 
 /** The tenants that fit, with the one that is marked. @param rows - How many there is room for. */
-export function tenantLines(frame: Frame, state: TopState, rows = Number.POSITIVE_INFINITY): Line[] {
+function tenantLines(frame: Frame, state: TopState, rows = Number.POSITIVE_INFINITY): Line[] {
   const shown = shownTenants(frame.tenants, state)
   if (shown.length === 0) return [[emptyWords(frame, state)]]
   const at = shown.findIndex(({ tenant }) => tenant === state.selected)
@@ -142,7 +142,7 @@ function parkWords({ state, parkedBy, parkedUntil }: TenantOverview, now: number
 
 const BAR_WIDTH = 16
 
-export function limitLines({ limits, at }: Frame): Line[] {
+function limitLines({ limits, at }: Frame): Line[] {
   if (limits.length === 0) return [['The queue has no limits.']]
   const columns = [
     { head: 'limit' },
@@ -183,7 +183,7 @@ function limitCells(limit: LimitStatus, now: number): Segment[] {
   ]
 }
 
-export function workerLines({ workers, at }: Frame): Line[] {
+function workerLines({ workers, at }: Frame): Line[] {
   if (workers.length === 0) return [['No process holds a job or waits for one. Start one with "sluice worker".']]
   const columns = [
     { head: 'worker' },

@@ -1,8 +1,7 @@
 import { congestionLevels } from '../../engine/congestion.ts'
 import type { TenantOverview } from '../../index.ts'
 
-export const views = ['tenants', 'limits', 'workers'] as const
-export type View = (typeof views)[number]
+type View = 'tenants' | 'limits' | 'workers'
 
 export const sorts = ['backlog', 'rate', 'wait', 'congestion', 'name'] as const
 export type Sort = (typeof sorts)[number]
