@@ -5,7 +5,7 @@ import type { Queue } from '../../src/index.ts'
 type Break = (redis: Redis, key: (name: string) => string) => Promise<unknown>
 
 /** Puts another number into a packed field. */
-export const repack = (redis: Redis, key: string, field: string, at: number, add: number) =>
+const repack = (redis: Redis, key: string, field: string, at: number, add: number) =>
   redis.eval(
     `local values = { cmsgpack.unpack(redis.call('HGET', KEYS[1], ARGV[1])) }
      values[tonumber(ARGV[2])] = values[tonumber(ARGV[2])] + tonumber(ARGV[3])
