@@ -7,7 +7,7 @@ import type { Random } from './random.ts'
 export type Arrival = Flood | Stream
 
 /** All at once, as a bulk action: they stand in a lane of their own. */
-export interface Flood {
+interface Flood {
   jobs: number
   /** @default '0s' */
   at?: string
@@ -16,7 +16,7 @@ export interface Flood {
 }
 
 /** One after the other, in the tenant's default lane: give `rate` or `perHour`. */
-export interface Stream {
+interface Stream {
   /** `5/s`, `0.2/s`, `300/h`. */
   rate?: string
   /** Jobs in each hour of the day (UTC), from midnight on: 24 numbers. */

@@ -26,7 +26,7 @@ export interface SimulationReport {
   readonly timesMs: readonly number[]
 }
 
-export interface JobCounts {
+interface JobCounts {
   readonly submitted: number
   readonly succeeded: number
   /** Dead letters. */
@@ -37,7 +37,7 @@ export interface JobCounts {
   readonly left: number
 }
 
-export interface WaitFigures {
+interface WaitFigures {
   readonly meanMs: number
   readonly p50Ms: number
   readonly p95Ms: number
@@ -45,7 +45,7 @@ export interface WaitFigures {
   readonly maxMs: number
 }
 
-export interface UseFigures {
+interface UseFigures {
   /** From 0 to 1. */
   readonly average: number
   readonly peak: number
@@ -72,7 +72,7 @@ export interface FloodReport {
   readonly left: number
 }
 
-export interface GroupReport extends TenantFigures {
+interface GroupReport extends TenantFigures {
   readonly group: string
   readonly tenants: number
   /** Jobs waiting or delayed. */
