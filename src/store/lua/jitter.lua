@@ -19,8 +19,8 @@ local function largest(rule)
   return min(LARGEST, max(of_window, rule.jitter))
 end
 
--- The state is "jitter:since:granted:stale:calm since". Within one script all go by the jitter it `began` with, whoever is
--- asked first; what is learnt in it counts from the next.
+-- The state is "jitter:since:granted:stale:calm since". Within one script all go by the jitter it `began` with, whoever
+-- is asked first; what is learnt in it counts from the next.
 function jitter.open(rule, stored, now)
   local state = { rule = rule, jitter = rule.jitter, since = now, granted = 0, stale = 0, calm_since = now }
   if stored then

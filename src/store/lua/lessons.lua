@@ -11,8 +11,8 @@ local lessons = {}
 lessons.WIDTH = 7
 
 local METERED = 1
--- For how long an upstream may close a limit, where nobody says: for code without a queue, and where the last process that
--- declared the queue is of a version that did not know it.
+-- For how long an upstream may close a limit, where nobody says: for code without a queue, and where the last process
+-- that declared the queue is of a version that did not know it.
 local MAX_CLOSE = 3600000000
 
 -- The higher, the narrower is a limit among those of its scope.

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Charges shared limits of a group for code that has no job, many callers at once: each gets all it asks for or none.
--- Replies {"answers", fence, fresh µs (0: for ever), and of callers in a row who are answered alike their number, 1 or 0,
--- µs to wait, what remains after the last of them (-1: unknown), "<limit>=<member>" of each pool, joined by &};
+-- Replies {"answers", fence, fresh µs (0: for ever), and of callers in a row who are answered alike their number, 1 or
+-- 0, µs to wait, what remains after the last of them (-1: unknown), "<limit>=<member>" of each pool, joined by &};
 -- {"costly", limit, most} when one could never grant what is asked for, {"unknown", limit}, {"slots", limit} when it
 -- counts jobs in flight: nothing was charged then. Or {"unregistered"}.
 local time = require "time"
