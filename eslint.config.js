@@ -7,8 +7,11 @@ export default defineConfig(
     ignores: [
       '**',
       '!{src,test,bench,scenario,scripts,examples}/**',
+      // A project with packages and rules of its own; its test builds it.
       'examples/nestjs/**',
+      // Written by scripts/build-lua.ts.
       '**/*.generated.ts',
+      // Plain Node, outside of the project that types are read from.
       '**/*.{js,mjs,cjs}',
     ],
   },

@@ -111,17 +111,6 @@ async function deadLetter(queue: Queue): Promise<string> {
   return id
 }
 
-/** For `sluice simulate`: a minute of two tenants. */
-const plan = {
-  duration: '1min',
-  queue: { limits: { queue: '100/s' } },
-  service: '50ms',
-  tenants: [
-    { name: 'acme', arrivals: { jobs: 1_000 } },
-    { name: 'globex', arrivals: { rate: '5/s' } },
-  ],
-}
-
 /** Those that examples name, and what a project has. */
 function writeFiles(folder: string, upstream: string): void {
   const lines = (of: (n: number) => object) => [1, 2].map((n) => `${JSON.stringify(of(n))}\n`).join('')
@@ -132,7 +121,6 @@ function writeFiles(folder: string, upstream: string): void {
     'more.ndjson': lines((n) => ({ payload: { n } })),
     'urls.ndjson.gz': gzipSync(lines(call)),
     'plan.json': read('examples/simulate/two-customers.json'),
-    'plan.json': JSON.stringify(plan),
     // A port of its own, for servers that examples start.
     'sluice.config.mjs': 'export default { port: 0, queues: { promotions: {}, mail: {} } }',
     'sluice.config.ts': "export { default } from './sluice.config.mjs'",
