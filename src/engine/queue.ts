@@ -1,7 +1,6 @@
 import { checkOptions, integer, oneOf, optional, text } from '../assert.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { ClosedError, InvalidOptionsError, UnknownQueueError } from '../errors.ts'
-import { moveIn } from '../store/home.ts'
+import { ClosedError, InvalidOptionsError } from '../errors.ts'
 import { type QueueKeys, queueKeys } from '../store/keys.ts'
 import { defaultTenant, fromToken, type Level, levels, problemOfName, toToken } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
@@ -13,7 +12,6 @@ import { pauseQueue } from '../store/scripts/pause-queue.ts'
 import { type QueueCounts, readCounts } from '../store/scripts/read-counts.ts'
 import { addressOf } from '../store/scripts/read-job.ts'
 import { readSettings } from '../store/scripts/read-settings.ts'
-import { registerQueue } from '../store/scripts/register-queue.ts'
 import { type RunNowReply, runDelayedJob } from '../store/scripts/run-delayed-job.ts'
 import { unparkTenants } from '../store/scripts/unpark-tenants.ts'
 import { readBusyTokens, readTenantTokens } from '../store/tenant-tokens.ts'
@@ -48,13 +46,13 @@ import { type QueueOverview, readOverview } from './overview.ts'
 import { QueueFigures } from './queue-figures.ts'
 import {
   checkQueueOptions,
-  declaredSettings,
   type ProcessOptions,
   processRules,
   type QueueOptions,
   type QueueSettings,
   servedLevels,
 } from './queue-options.ts'
+import { Registration } from './registration.ts'
 import { RunEnds } from './run-ends.ts'
 import { Schedules } from './schedules/schedules.ts'
 import { Ticker } from './schedules/ticker.ts'
@@ -111,7 +109,7 @@ export class Queue {
   readonly #settings: QueueSettings
   readonly #redis: Redis
   readonly #keys: QueueKeys
-  readonly #place: { readonly prefix: string; readonly group: string }
+  readonly #registration: Registration
   readonly #requests: Requests
   readonly #intake: Intake
   readonly #claimer: Claimer
@@ -125,8 +123,6 @@ export class Queue {
   readonly #middleware: Middleware[] = []
   readonly #figures = new QueueFigures()
   readonly #ends = new RunEnds()
-  readonly #isObserver: boolean
-  #registered: Promise<void> | undefined
   #stopped: Promise<unknown> | undefined
   #isClosed = false
 
@@ -149,17 +145,27 @@ export class Queue {
     isObserver?: boolean
   }) {
     this.name = parts.name
-    this.#isObserver = parts.isObserver ?? false
     this.#settings = checkQueueOptions(parts.name, parts.options)
     const { group } = this.#settings.limits.shared[0] ?? { group: parts.name }
-    this.#place = { prefix: parts.prefix, group }
     this.#redis = parts.redis
     this.#keys = queueKeys(parts.prefix, parts.name, parts.client, group)
     this.#feed = new EventFeed(parts.redis, this.#keys)
+    this.#registration = new Registration({
+      ...parts,
+      group,
+      queue: parts.name,
+      keys: this.#keys,
+      settings: this.#settings,
+      isObserver: parts.isObserver ?? false,
+      declare: async (hasForgotten) => {
+        await this.#aggregates.declare()
+        if (hasForgotten) this.schedules.declareAgain()
+      },
+    })
+    const ready = () => this.#registration.ready()
     // The pool's calls have their own numbers: a producer that waits must not hold them up.
-    const register = (isAgain: boolean) => this.#register(isAgain)
     const poolKeys = queueKeys(parts.prefix, parts.name, `${parts.client}-pool`, group)
-    const shared = { redis: parts.redis, register }
+    const shared = { redis: parts.redis, register: (isAgain: boolean) => this.#registration.register(isAgain) }
     this.#requests = new Requests({ ...shared, client: parts.client, keys: this.#keys })
     this.#intake = new Intake({
       queue: parts.name,
@@ -168,7 +174,7 @@ export class Queue {
       settings: this.#settings,
       figures: this.#figures,
       isClosed: () => this.#isClosed,
-      ready: () => this.#ready(),
+      ready,
     })
     this.#claimer = new Claimer({
       ...parts,
@@ -179,21 +185,21 @@ export class Queue {
       onDue: this.#onDue,
       recordCongestion: () => this.congestion.record(),
     })
-    this.limits = new LimitControl({ ...parts, requests: this.#requests, group, ready: () => this.#ready() })
+    this.limits = new LimitControl({ ...parts, requests: this.#requests, group, ready })
     const { maxPayloadBytes } = this.#settings
     this.deadLetters = new DeadLetters({ ...parts, keys: this.#keys, requests: this.#requests, maxPayloadBytes })
     this.schedules = new Schedules({
       requests: this.#requests,
       maxPayloadBytes: this.#settings.maxPayloadBytes,
       log: parts.log,
-      ready: () => this.#ready(),
+      ready,
       submit: (job) => this.submit(job, { whenFull: 'error' }),
     })
     this.congestion = new CongestionControl({
       redis: parts.redis,
       keys: this.#keys,
       requests: this.#requests,
-      ready: () => this.#ready(),
+      ready,
     })
     this.#actions = new Actions({
       ...parts,
@@ -201,7 +207,7 @@ export class Queue {
       keys: this.#keys,
       requests: this.#requests,
       maxPayloadBytes: this.#settings.maxPayloadBytes,
-      ready: () => this.#ready(),
+      ready,
       submitter: (options) => this.#intake.submitter(options),
       onAggregating: () => this.#duties.look(),
       counted: (submit) => this.#intake.counted(submit),
@@ -277,7 +283,7 @@ export class Queue {
     this.#assertOpen()
     this.#aggregates.add(type, aggregate, options)
     this.#duties.serve()
-    await this.#ready()
+    await this.#registration.ready()
     await this.#aggregates.declare()
   }
 
@@ -334,7 +340,7 @@ export class Queue {
         levels: servedLevels,
       },
     )
-    await this.#ready()
+    await this.#registration.ready()
     this.#duties.serve()
     this.#auditor.serve()
     return this.#claimer.claim({ wanted, leaseMs, levels: served ?? levels })
@@ -342,7 +348,7 @@ export class Queue {
 
   /** What is known of a job. A given id is known within its action, or else its tenant; a generated one needs neither. */
   async job(id: string, options: JobOwner = {}): Promise<JobView | undefined> {
-    await this.#ready()
+    await this.#registration.ready()
     return viewJob(this.#requests, addressOf(id, options.tenant ?? defaultTenant, options.action), id)
   }
 
@@ -351,7 +357,7 @@ export class Queue {
    * succeeds first). `ended` and `unknown` change nothing.
    */
   async cancel(id: string, options: JobOwner = {}): Promise<CancelReply> {
-    await this.#ready()
+    await this.#registration.ready()
     return cancelJob(this.#requests, addressOf(id, options.tenant ?? defaultTenant, options.action))
   }
 
@@ -364,26 +370,26 @@ export class Queue {
     if (job === undefined && tenant === undefined) {
       throw new InvalidOptionsError('explain', [{ path: 'tenant', problem: 'or job must be given' }])
     }
-    await this.#ready()
+    await this.#registration.ready()
     if (job === undefined) return whyTenantWaits(this.#requests, toToken(tenant ?? defaultTenant))
     return whyJobWaits(this.#requests, addressOf(job, tenant ?? defaultTenant, action), job)
   }
 
   /** Makes a delayed job due now: the next claim puts it at the front of its lane. */
   async runNow(id: string, options: JobOwner = {}): Promise<RunNowReply> {
-    await this.#ready()
+    await this.#registration.ready()
     return runDelayedJob(this.#requests, addressOf(id, options.tenant ?? defaultTenant, options.action))
   }
 
   /** Makes all delayed jobs that fit due now, in bounded steps; `{}` means all. */
   async runDelayed(filter: DelayedJobFilter, options: RunDelayedOptions = {}): Promise<RunDelayedSummary> {
-    await this.#ready()
+    await this.#registration.ready()
     return runDelayed(this.#requests, filter, options)
   }
 
   /** Puts all parked tenants back in line; their limits are asked again with their turns. Answers how many they are. */
   async unpark(): Promise<number> {
-    await this.#ready()
+    await this.#registration.ready()
     return unparkTenants(this.#requests)
   }
 
@@ -392,7 +398,7 @@ export class Queue {
    * the producers first. Rejects with the reason of the signal when that comes first.
    */
   async drain(options: DrainOptions = {}): Promise<void> {
-    await this.#ready()
+    await this.#registration.ready()
     await waitUntilDrained(this, options)
   }
 
@@ -401,25 +407,25 @@ export class Queue {
    * and puts right what differs.
    */
   async audit(options: AuditOptions = {}): Promise<AuditReport> {
-    await this.#ready()
+    await this.#registration.ready()
     return audit(this.#requests, options)
   }
 
   /** Counts over the whole queue. */
   async counts(): Promise<QueueCounts> {
-    await this.#ready()
+    await this.#registration.ready()
     return readCounts(this.#requests)
   }
 
   /** Processes that hold jobs of it or wait for some, the busiest first. */
   async workers(): Promise<WorkerView[]> {
-    await this.#ready()
+    await this.#registration.ready()
     return readWorkers(this.#redis, this.#keys)
   }
 
   /** The queue at one moment, in a bounded number of reads: counts, backlog, limits, workers, and tenants that matter now. */
   async overview(options: { tenants?: number } = {}): Promise<QueueOverview> {
-    await this.#ready()
+    await this.#registration.ready()
     const busyTokens = (most: number) => readBusyTokens(this.#redis, this.#keys, most)
     const { limits, congestion } = this
     return readOverview(
@@ -436,7 +442,7 @@ export class Queue {
 
   /** How it shares and whether it is paused, changes made while running included. */
   async view(): Promise<QueueView> {
-    await this.#ready()
+    await this.#registration.ready()
     const { values, ...pauses } = await readSettings(this.#requests)
     return { name: this.name, ...settingsOf(values), ...pauses }
   }
@@ -446,7 +452,7 @@ export class Queue {
    * actions, parked tenants, changed limits. All who follow a queue in one process share one connection.
    */
   async *events(options: EventsOptions = {}): AsyncGenerator<QueueEvent, void, undefined> {
-    await this.#ready()
+    await this.#registration.ready()
     yield* followEvents({ redis: this.#redis, keys: this.#keys, feed: this.#feed }, options)
   }
 
@@ -457,7 +463,7 @@ export class Queue {
 
   /** Tenants that have work or are paused, in no order. */
   async *tenants(): AsyncGenerator<TenantView> {
-    await this.#ready()
+    await this.#registration.ready()
     for await (const token of readTenantTokens(this.#redis, this.#keys)) yield this.tenant(fromToken(token)).view()
   }
 
@@ -472,7 +478,7 @@ export class Queue {
 
   async #setPaused(options: { level?: Level }, isPaused: boolean): Promise<void> {
     const { level } = checkOptions('pause', options, { level: optional(oneOf(levels)) })
-    await this.#ready()
+    await this.#registration.ready()
     await pauseQueue(this.#requests, { level, isPaused })
   }
 
@@ -482,7 +488,7 @@ export class Queue {
    */
   async change(settings: ChangeableSettings): Promise<void> {
     const values = checkChange(this.name, settings)
-    await this.#ready()
+    await this.#registration.ready()
     await changeSettings(this.#requests, { values })
   }
 
@@ -511,42 +517,5 @@ export class Queue {
 
   #assertOpen(): void {
     if (this.#isClosed) throw new ClosedError(`The queue "${this.name}"`)
-  }
-
-  /** Registered once per process; again when the store turns out to have lost it. */
-  #ready(): Promise<void> {
-    this.#registered ??= this.#register(false).catch((error: unknown) => {
-      this.#registered = undefined
-      throw error
-    })
-    return this.#registered
-  }
-
-  /** @param isAgain - The store does not know the queue. If it did once, it has forgotten its grants as well. */
-  async #register(isAgain: boolean): Promise<void> {
-    if (this.#isObserver) return this.#assertKnown()
-    const hasForgotten = isAgain && this.#registered !== undefined
-    await this.#moveIn()
-    await registerQueue(this.#redis, this.#keys, declaredSettings(this.#settings), { isAgain: hasForgotten })
-    await this.#aggregates.declare()
-    if (hasForgotten) this.schedules.declareAgain()
-  }
-
-  /** Jobs of a queue are in one group: another would be another queue, and what it has would wait for ever. */
-  async #moveIn(): Promise<void> {
-    const { prefix, group } = this.#place
-    const elsewhere = await moveIn(this.#redis, { prefix, group, name: this.name, client: this.#requests.client })
-    if (!elsewhere) return
-    const shared = elsewhere.group === this.name ? 'without shared limits' : `with limits of group "${elsewhere.group}"`
-    const problem =
-      `would put the queue into group "${group}", but it has ${elsewhere.jobs} jobs in group "${elsewhere.group}". ` +
-      `Open it ${shared} until these have ended, or give the limits that group: sluice.limit(name, definition, { group: '${elsewhere.group}' })`
-    throw new InvalidOptionsError(`queue "${this.name}"`, [{ path: 'limits', problem }])
-  }
-
-  async #assertKnown(): Promise<void> {
-    await this.#redis.ready()
-    const isKnown = await this.#redis.call('EXISTS', this.#keys.queue)
-    if (isKnown !== 1) throw new UnknownQueueError({ queue: this.name })
   }
 }
