@@ -29,6 +29,7 @@ it('fills in every default', () => {
     maxResultBytes: 65_536,
     keepEventsMs: 86_400_000,
     maxEvents: 10_000,
+    audit: { enabled: true, everyMs: 600_000, idleStepMs: 60_000, stepMs: 500 },
     congestion: {
       enabled: true,
       baseBackoffMs: 1_000,

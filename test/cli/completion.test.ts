@@ -43,7 +43,7 @@ describe('sluice completion', () => {
     folder = folderWith()
     server = await ServerProcess.start(folder, ['--queue', 'promotions,mail', '--no-workers'])
     await server.sluice(['submit', '-', '-q', 'promotions', '-t', 'acme', '--action', 'june'], {
-      input: '{"payload":1}\n',
+      input: '{"payload":{"url":"http://unknown.example"}}\n',
     })
   })
   afterAll(async () => {

@@ -13,12 +13,13 @@ afterAll(async () => {
   await removeFolder(folder)
 })
 
-const nightly = ['--cron', '0 3 * * *', '--time-zone', 'Europe/Berlin', '--type', 'http.request', '-q', 'web']
+const payload = '{"url":"http://unknown.example"}'
+const call = ['--type', 'http.request', '--payload', payload, '-q', 'web']
+const nightly = ['--cron', '0 3 * * *', '--time-zone', 'Europe/Berlin', ...call]
 
 it('makes, lists, pauses, resumes, runs and removes a schedule', async () => {
-  const payload = '{"url":"http://unknown.example"}'
-  const [made] = await server.data(['schedules', 'set', 'nightly', ...nightly, '-t', 'acme', '--payload', payload])
-  await server.data(['schedules', 'set', 'soon', '--every', '1m', '--type', 'http.request', '-q', 'web'])
+  const [made] = await server.data(['schedules', 'set', 'nightly', ...nightly, '-t', 'acme'])
+  await server.data(['schedules', 'set', 'soon', '--every', '1m', ...call])
   const [shown] = await server.data(['schedules', 'get', 'nightly', '-q', 'web'])
   const all = await server.data(['schedules', 'ls', '-q', 'web'])
   const soon = await server.data(['schedules', 'ls', '-q', 'web', '--due-within', '60s'])
@@ -49,10 +50,10 @@ it('is a table for people', async () => {
 
 it('says in one line what cannot be', async () => {
   const cron = await server.sluice(['schedules', 'set', 'x', '--cron', '0 99 * * *', '--type', 'A', '-q', 'web'])
-  const payload = await server.sluice(['schedules', 'set', 'x', ...nightly, '--payload', '{'])
+  const broken = await server.sluice(['schedules', 'set', 'x', ...nightly, '--payload', '{'])
 
   expect(cron).toMatchObject({ code: 2, stdout: '' })
   expect(cron.stderr).toMatch(/^sluice: .*cron cannot be understood: Invalid value for hour: 99.*\n$/)
-  expect(payload).toMatchObject({ code: 2, stdout: '' })
-  expect(payload.stderr).toMatch(/^sluice: --payload must be JSON: .*\n$/)
+  expect(broken).toMatchObject({ code: 2, stdout: '' })
+  expect(broken.stderr).toMatch(/^sluice: --payload must be JSON: .*\n$/)
 })

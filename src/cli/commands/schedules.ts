@@ -99,7 +99,7 @@ function set(): Command {
     details: 'Give either --cron or --every. The same again changes nothing, its next tick included.',
     examples: [
       "sluice schedules set nightly --cron '0 3 * * *' --time-zone Europe/Berlin --type report --queue reports",
-      'sluice schedules set sync --every 15m --type http.request --tenant acme --payload \'{"url":"https://…"}\'',
+      'sluice schedules set sync --every 15m --type http.request --tenant acme --payload \'{"url":"https://api.example.com/sync"}\'',
     ],
   })
     .option('--cron <pattern>', 'minute, hour, day of month, month, day of week; or @daily')
