@@ -50,6 +50,7 @@ export default defineConfig({
   },
   test: {
     pool: 'forks',
+    globalSetup: 'test/cli/share-built-package.ts',
     reporters: ['default', new SummaryReporter(leftOut)],
     // Generous: a time-out is there to end a test that hangs, not to judge a busy machine.
     testTimeout: 60_000,

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll } from 'vitest'
 import { goFirst } from '../../src/testing/go-first.ts'
 import { root } from '../docs/markdown.ts'
+import { BuiltPackage } from './built-package.ts'
 
 const source = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 // By its place: a child in another folder would not find it by its name.
@@ -24,7 +25,7 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>
   /** What comes on standard input; nothing unless given. */
   readonly input?: string
-  /** The main file of a built package. @default the source */
+  /** The main file of a built package. @default that of `npm test`, or the source */
   readonly main?: string
   /** Before its neighbours, for what is measured in time; its Redis server inherits it. */
   readonly goesFirst?: boolean
@@ -37,8 +38,8 @@ export interface CliEnd {
   readonly stderr: string
 }
 
-/** What is typed before the arguments. @param main - The main file of a built package; the source unless given. */
-export function cliCommand(main?: string): string[] {
+/** What is typed before the arguments. @param main - The main file of a built package; unless given that of `npm test`, or the source. */
+export function cliCommand(main = BuiltPackage.shared?.main): string[] {
   return [process.execPath, ...(main === undefined ? ['--import', loader, source] : [main])]
 }
 

@@ -48,7 +48,7 @@ describe('sluice run', () => {
   it('performs 5,000 calls at 500/s in 10.0 to 11.2 s from start to exit, and none is refused', {
     timeout: 120_000,
   }, async () => {
-    const built = BuiltPackage.build()
+    const built = BuiltPackage.take()
     onTestFinished(() => built.remove())
     const seconds = await leastSeconds(async () => {
       await upstream.forget()

@@ -1,6 +1,7 @@
-import { writeFileSync } from 'node:fs'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { root } from '../docs/markdown.ts'
 import { CliProcess, sluice } from './cli-process.ts'
 import { folderWith, removeFolder, ServerProcess } from './server-process.ts'
 
@@ -61,6 +62,8 @@ describe('sluice serve', () => {
       queues: { web: { processors: { greet: (job: { payload: { name: string } }) => { console.error(words + job.payload.name) } } } },
     } as const`
     const place = folder({ 'sluice.config.ts': config, 'greeting.ts': "export const greeting = 'hello '", ...manifest })
+    // Node 20 needs it; a project of TypeScript has it.
+    symlinkSync(join(root, 'node_modules'), join(place, 'node_modules'))
     const server = await ServerProcess.start(place)
 
     await fetch(`${server.url}/v1/queues/web/jobs`, {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CliProcess, cliCommand, sluice } from './cli-process.ts'
+import { CliProcess, sluice } from './cli-process.ts'
 import { PtyProcess } from './pty-process.ts'
 import { folderWith, removeFolder, ServerProcess } from './server-process.ts'
 
@@ -156,8 +156,8 @@ describe('sluice top in a terminal', () => {
       screen.draw(['on the other screen'])
       setTimeout(() => { throw new Error('a mistake of ours') }, 10)`
     writeFileSync(join(folder, 'crash.ts'), program)
-    const [node = '', ...loader] = cliCommand().slice(0, -1)
-    const crash = new PtyProcess([node, ...loader, join(folder, 'crash.ts')], { cwd: folder })
+    const command = [process.execPath, '--import', import.meta.resolve('tsx'), join(folder, 'crash.ts')]
+    const crash = new PtyProcess(command, { cwd: folder })
 
     expect(await crash.ended()).toBe(1)
     await crash.terminal.shows(/a mistake of ours/)

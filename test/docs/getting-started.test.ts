@@ -2,8 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../src/testing/redis-server.ts'
+import { cliCommand } from '../cli/cli-process.ts'
 import { folderWith, removeFolder } from '../cli/server-process.ts'
-import { codeBlocks, read, root } from './markdown.ts'
+import { codeBlocks, read } from './markdown.ts'
 import { type Ran, Shell } from './shell.ts'
 
 const page = 'docs/guides/getting-started.md'
@@ -18,8 +19,7 @@ describe(`${page}, block by block`, () => {
     const folder = folderWith()
     ports = { upstream: await freePort(), server: await freePort() }
     writeFileSync(join(folder, 'sluice.config.mjs'), `export default { port: ${ports.server} }`)
-    const sluice = [process.execPath, '--import', import.meta.resolve('tsx'), join(root, 'src/cli/main.ts')]
-    shell = new Shell(folder, { sluice })
+    shell = new Shell(folder, { sluice: cliCommand() })
   })
   afterAll(async () => {
     await shell.close()

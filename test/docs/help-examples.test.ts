@@ -31,10 +31,10 @@ function writtenTo(example: string, folder: string): string {
 describe('examples in the help of commands', () => {
   let redis: TestRedis
   let upstream: Upstream
-  let built: BuiltPackage
+  let built: ReturnType<typeof BuiltPackage.take>
 
   beforeAll(async () => {
-    built = BuiltPackage.build()
+    built = BuiltPackage.take()
     redis = await startRedis()
     upstream = await startUpstream({ limit: 1_000 })
   })

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { freePort, startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { cliCommand } from '../cli/cli-process.ts'
 import { folderWith, removeFolder } from '../cli/server-process.ts'
 import { guidePages, isRunElsewhere, runElsewhere } from './guide-pages.ts'
-import { type CodeBlock, codeBlocks, read, root } from './markdown.ts'
+import { type CodeBlock, codeBlocks, read } from './markdown.ts'
 import { Scene } from './scene.ts'
 import { Shell } from './shell.ts'
 
 const manifest = JSON.parse(read('package.json')) as Record<string, Record<string, string>>
-const source = [process.execPath, '--import', import.meta.resolve('tsx'), join(root, 'src/cli/main.ts')]
 
 function blocksOf(page: string, language: string): CodeBlock[] {
   if (isRunElsewhere(page, language)) return []
@@ -60,7 +60,7 @@ describe('shell blocks of the README and the guides', () => {
       prepared = await scene.prepare(text)
       url = scene.url
     }
-    const shell = new Shell(folder, { sluice: source, env: { SLUICE_URL: url } })
+    const shell = new Shell(folder, { sluice: cliCommand(), env: { SLUICE_URL: url } })
     onTestFinished(() => shell.close())
     const key = /normal:default:\d+:acme/.exec(prepared)?.[0] ?? ''
     return {

@@ -1,15 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { planRules, tenantRules } from '../../src/simulate/plan.ts'
+import { cliCommand } from '../cli/cli-process.ts'
 import { folderWith, removeFolder } from '../cli/server-process.ts'
-import { codeBlocks, codeIn, codeRows, read, root } from './markdown.ts'
+import { codeBlocks, codeIn, codeRows, read } from './markdown.ts'
 import { Shell } from './shell.ts'
 
 const page = read('docs/guides/simulate.md')
 const blocks = codeBlocks(page)
-const main = join(root, 'src/cli/main.ts')
 
 describe('docs/guides/simulate.md', () => {
   it('prints what it says it prints, command for command', async () => {
@@ -17,8 +16,7 @@ describe('docs/guides/simulate.md', () => {
     onTestFinished(() => removeFolder(folder))
     const [plan] = blocks.filter(({ language }) => language === 'json')
     writeFileSync(join(folder, 'plan.json'), plan?.text ?? '')
-    const tsx = fileURLToPath(import.meta.resolve('tsx'))
-    const shell = new Shell(folder, { sluice: [process.execPath, '--import', tsx, main] })
+    const shell = new Shell(folder, { sluice: cliCommand() })
     onTestFinished(() => shell.close())
 
     for (const [at, block] of blocks.entries()) {

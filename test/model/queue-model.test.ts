@@ -4,7 +4,7 @@ import failedBefore from './seeds.json' with { type: 'json' }
 import type { Action } from './steps.ts'
 
 /** How long the random runs go on: what a pull request may take, or a night. */
-const SECONDS = Number(process.env.SLUICE_MODEL_SECONDS ?? 40)
+const SECONDS = Number(process.env.SLUICE_MODEL_SECONDS ?? 30)
 const LONGEST_RUN = Number(process.env.SLUICE_MODEL_COMMANDS ?? 100)
 /** Where they start; fast-check's report of a failure names it. */
 const SEED = process.env.SLUICE_MODEL_SEED
