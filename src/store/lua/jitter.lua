@@ -19,13 +19,18 @@ local function largest(rule)
   return min(LARGEST, max(of_window, rule.jitter))
 end
 
+-- What was learnt under one rule, as another of the same name may go by it: a tenant's own in place of the template's.
+function jitter.within(rule, width)
+  return min(max(rule.jitter, width), largest(rule))
+end
+
 -- The state is "jitter:since:granted:stale:calm since". Within one script all go by the jitter it `began` with, whoever
 -- is asked first; what is learnt in it counts from the next.
 function jitter.open(rule, stored, now)
   local state = { rule = rule, jitter = rule.jitter, since = now, granted = 0, stale = 0, calm_since = now }
   if stored then
     local known, since, granted, stale, calm = string.match(stored, "^(%d+):(%d+):(%d+):(%d+):(%d+)$")
-    state.jitter = min(max(rule.jitter, tonumber(known)), largest(rule))
+    state.jitter = jitter.within(rule, tonumber(known))
     state.since, state.granted, state.stale = tonumber(since), tonumber(granted), tonumber(stale)
     state.calm_since = tonumber(calm)
   end

@@ -3,6 +3,7 @@
 -- are worth waiting for (`batch`), the `usage`, and until when it says something (`lasts_until`). It can `charge` and
 -- `refund` permits, and says what is `stored`.
 local bucket = require "bucket"
+local jitter = require "jitter"
 
 local meters = {}
 
@@ -21,15 +22,18 @@ end
 -- `owner` is the queue, or the group of queues, whose restarts count. `stored` is what the limit counted so far,
 -- `pushed` what it learnt from an upstream that pushed back.
 function meters.open(owner, rule, field, stored, known, pushed_field, pushed)
-  local now = owner.now
+  local now, width = owner.now, nil
+  if known then
+    width = known.rule == rule and known.began or jitter.within(rule, known.began)
+  end
   if not pushed then
-    local state = meters.of(rule.kind).open(rule, stored, known and known.began, owner, now, 1)
+    local state = meters.of(rule.kind).open(rule, stored, width, owner, now, 1)
     state.known, state.field, state.pushed_field = known, field, pushed_field
     return state
   end
   local pushback = require "pushback"
   local learnt = pushback.open(pushed, now)
-  local state = meters.of(rule.kind).open(rule, stored, known and known.began, owner, now, pushback.share(learnt))
+  local state = meters.of(rule.kind).open(rule, stored, width, owner, now, pushback.share(learnt))
   state.known, state.field, state.pushed_field, state.pushed = known, field, pushed_field, learnt
   state.closed_until = math.max(state.closed_until, learnt.closed_until)
   return state

@@ -79,10 +79,26 @@ local function head_of_set(q, line)
   end
 end
 
+-- The first of the set that is still in line: this script itself may have taken others out of it.
+local function first_present(q, line)
+  while true do
+    local name = head_of_set(q, line)
+    local tenant = name and tenants.load(q, name)
+    if not tenant or tenant.at[line.level].present then
+      return tenant, name
+    end
+    line.next = line.next + 1
+    line.looked_at[name] = true
+  end
+end
+
 -- The first in line; nil when nobody is.
 local function first_of(q, line)
-  local level, name = line.level, head_of_set(q, line)
-  local tenant = name and tenants.load(q, name)
+  local level = line.level
+  local tenant, name = first_present(q, line)
+  while line.extra[1] and not line.extra[1].at[level].present do
+    table.remove(line.extra, 1)
+  end
   local first = line.extra[1]
   if first and (not tenant or goes_before(first.at[level].score, first.name, tenant.at[level].score, name)) then
     return table.remove(line.extra, 1)

@@ -26,6 +26,8 @@ export interface Restarts {
 export interface JitterState {
   /** By which all go until the script under way has ended. */
   readonly began: number
+  /** Which of its name it was opened under: the template's, where that has one. */
+  readonly rule: PacedRule
   jitter: number
   since: number
   granted: number
@@ -34,9 +36,14 @@ export interface JitterState {
 }
 
 export function openJitter(rule: PacedRule, stored: JitterState | undefined, now: number): JitterState {
-  if (!stored) return { began: rule.jitter, jitter: rule.jitter, since: now, granted: 0, stale: 0, calmSince: now }
-  const began = Math.min(Math.max(rule.jitter, stored.jitter), widest(rule))
-  return { ...stored, began, jitter: began }
+  if (!stored) return { rule, began: rule.jitter, jitter: rule.jitter, since: now, granted: 0, stale: 0, calmSince: now }
+  const began = jitterWithin(rule, stored.jitter)
+  return { ...stored, rule, began, jitter: began }
+}
+
+/** What was learnt under one rule, as another of the same name may go by it. */
+export function jitterWithin(rule: PacedRule, jitter: number): number {
+  return Math.min(Math.max(rule.jitter, jitter), widest(rule))
 }
 
 function widest(rule: PacedRule): number {
@@ -44,7 +51,8 @@ function widest(rule: PacedRule): number {
 }
 
 /** More than 2 % stale over ten seconds double the jitter; a minute below 0.5 % halves it. */
-export function judgeJitter(state: JitterState, rule: PacedRule, now: number): void {
+export function judgeJitter(state: JitterState, now: number): void {
+  const { rule } = state
   if (now - state.since < JUDGED_OVER) return
   const share = state.granted > 0 ? state.stale / state.granted : 0
   if (share > 0.02) {

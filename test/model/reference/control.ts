@@ -9,6 +9,7 @@ import { compileLimits } from './compiled-limits.ts'
 import { rankAll } from './congestion.ts'
 import type { QueueState } from './queue-state.ts'
 import { readJob } from './reading.ts'
+import { liftedTenants } from './recovery.ts'
 import { rebase, reweigh, settle, unpark } from './standing.ts'
 import { type Job, noHistory, type Tenant } from './tenant.ts'
 
@@ -50,7 +51,7 @@ export function cancelJob(queue: QueueState, job: Job | undefined, now: number):
 
 export function changeSettings(queue: QueueState, patch: SettingsPatch, now: number): void {
   queue.begin(now)
-  for (const tenant of queue.tenants) if (tenant.parking?.isLifted) unpark(queue, tenant)
+  for (const tenant of liftedTenants(queue)) unpark(queue, tenant)
   for (const { parking } of queue.tenants) if (parking) parking.isLifted = true
   queue.values = { ...queue.values, ...patch.values }
   if (patch.limits) queue.events.push('type limits.changed')

@@ -1,6 +1,6 @@
 import { type Level, levels } from '../../../src/store/names.ts'
 import type { LimitRule, LimitScope } from '../../../src/store/settings.ts'
-import { type JitterState, judgeJitter, OpenBucket, openJitter, type PacedRule } from './bucket.ts'
+import { type JitterState, jitterWithin, judgeJitter, OpenBucket, openJitter, type PacedRule } from './bucket.ts'
 import type { Meter } from './meter.ts'
 import { isHeld, type OpenLimit } from './open-limit.ts'
 import { pushbackText, readPushback, shareOf } from './pushback.ts'
@@ -153,8 +153,8 @@ function openMeter(queue: QueueState, scope: LimitScope, rule: LimitRule, place:
     )
     return new OpenQuota(rule, stored, { jitter: 0, restarts, now, share, hasCosts }, isAnyRunning)
   }
-  const { began } = jitterOf(queue, scope, rule)
-  const context = { jitter: began, restarts, now, share, hasCosts }
+  const jitter = jitterWithin(rule, jitterOf(queue, scope, rule).began)
+  const context = { jitter, restarts, now, share, hasCosts }
   return rule.kind === 'window' ? new OpenWindow(rule, stored, context) : new OpenBucket(rule, stored, context)
 }
 
@@ -162,7 +162,9 @@ function jitterOf(queue: QueueState, scope: LimitScope, rule: PacedRule): Jitter
   const field = `${scope}/${rule.name}`
   let state = queue.script.openedJitters.get(field)
   if (!state) {
-    state = openJitter(rule, queue.jitters.get(field), queue.now)
+    const ofTemplate = scope === 'tenant' ? queue.limits.tenant.find(({ name }) => name === rule.name) : undefined
+    const first = ofTemplate?.kind === 'bucket' || ofTemplate?.kind === 'window' ? ofTemplate : rule
+    state = openJitter(first, queue.jitters.get(field), queue.now)
     queue.script.openedJitters.set(field, state)
   }
   return state
@@ -173,7 +175,7 @@ function noteJitter(queue: QueueState, { scope, rule, isShare }: OpenLimit, coun
   if (isShare) return
   if (rule.kind !== 'bucket' && rule.kind !== 'window') return
   const state = jitterOf(queue, scope, rule)
-  judgeJitter(state, rule, queue.now)
+  judgeJitter(state, queue.now)
   count(state)
   queue.jitters.set(`${scope}/${rule.name}`, state)
 }

@@ -36,10 +36,13 @@ export function nextTurn(queue: QueueState, claim: Claim, level: Level, open: re
 }
 
 function firstInLine(queue: QueueState, claim: Claim, level: Level): Tenant | undefined {
-  const next = claim.lines[level].sort(byScore).shift()
-  if (!next) return undefined
-  claim.lookedAt[level].add(next.name)
-  return queue.tenant(next.name)
+  const line = claim.lines[level].sort(byScore)
+  for (let next = line.shift(); next; next = line.shift()) {
+    claim.lookedAt[level].add(next.name)
+    const tenant = queue.tenant(next.name)
+    if (tenant.stands[level].present) return tenant
+  }
+  return undefined
 }
 
 /** Its place in line is that of a turn, not the one that it had when it came. */
