@@ -1,3 +1,4 @@
+import { StoreOutOfMemoryError } from '../errors.ts'
 import { homeKey, queueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
 import { repeatWhileUnavailable } from './repeat.ts'
@@ -24,7 +25,7 @@ export async function moveIn(
   const key = homeKey(prefix, name)
   const stored = await repeatWhileUnavailable(async () => {
     await redis.ready()
-    return (await redis.call('SET', key, group, 'NX', 'GET')) as string | null
+    return ((await redis.call('GET', key)) ?? (await settle(redis, key, group))) as string | null
   }, REPEATED_FOR_MS)
   // A queue from before this was noted has no home; without shared limits it lived under its own name.
   const other = stored ?? name
@@ -36,6 +37,16 @@ export async function moveIn(
   }
   if (stored !== null) await redis.call('SET', key, group)
   return undefined
+}
+
+/** Unless somebody was faster. A full store takes no note: work goes on without, and the next process makes it. */
+async function settle(redis: Redis, key: string, group: string): Promise<unknown> {
+  try {
+    return await redis.call('SET', key, group, 'NX', 'GET')
+  } catch (error) {
+    if (error instanceof StoreOutOfMemoryError) return null
+    throw error
+  }
 }
 
 /** Waiting, delayed and running. */

@@ -73,7 +73,7 @@ describe('sluice run', () => {
     const args = ['run', 'calls.ndjson', '--rate', '500/s', '--out', 'results.ndjson', '--json']
 
     const first = new CliProcess(args, { cwd: folder })
-    await first.said(/calls: \d+\/1,500/)
+    await first.said(/(reading|calls): [\d,]+\/1,500/)
     first.signal('SIGINT')
     const interrupted = await first.ended()
     const seenBefore = (await upstream.report()).calls
@@ -98,7 +98,7 @@ describe('sluice run', () => {
     const args = ['run', 'calls.ndjson', '--rate', '500/s', '--concurrency', '10', '--json']
 
     const first = new CliProcess(args, { cwd: folder })
-    await first.said(/calls: [1-9]\d*\/1,500/)
+    await first.said(/calls: [1-9][\d,]*\/1,500/)
     first.signal('SIGKILL')
     await first.ended()
     const second = await sluice(args, { cwd: folder })

@@ -36,7 +36,8 @@ export interface JitterState {
 }
 
 export function openJitter(rule: PacedRule, stored: JitterState | undefined, now: number): JitterState {
-  if (!stored) return { rule, began: rule.jitter, jitter: rule.jitter, since: now, granted: 0, stale: 0, calmSince: now }
+  if (!stored)
+    return { rule, began: rule.jitter, jitter: rule.jitter, since: now, granted: 0, stale: 0, calmSince: now }
   const began = jitterWithin(rule, stored.jitter)
   return { ...stored, rule, began, jitter: began }
 }
