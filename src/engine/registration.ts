@@ -23,6 +23,8 @@ interface RegistrationParts {
 export class Registration {
   readonly #parts: RegistrationParts
   #registered: Promise<void> | undefined
+  /** The store has known the queue: not before the first registration has ended, however many are under way. */
+  #wasKnown = false
 
   constructor(parts: RegistrationParts) {
     this.#parts = parts
@@ -40,9 +42,10 @@ export class Registration {
   async register(isAgain: boolean): Promise<void> {
     const { redis, keys, settings, isObserver, declare } = this.#parts
     if (isObserver) return this.#assertKnown()
-    const hasForgotten = isAgain && this.#registered !== undefined
+    const hasForgotten = isAgain && this.#wasKnown
     await this.#moveIn()
     await registerQueue(redis, keys, declaredSettings(settings), { isAgain: hasForgotten })
+    this.#wasKnown = true
     await declare(hasForgotten)
   }
 
