@@ -129,6 +129,26 @@ it('denies after five grants that came too late, and gives the last back with th
   expect(calls[5]).toMatchObject({ permits: [1], stale: { fence: '7', permits: 3 } })
 })
 
+it('keeps what one call left to be given back, whenever the other ends', async () => {
+  let open = () => {}
+  const isOpen = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const held = async (request: AcquireRequest) => {
+    await isOpen
+    return grantsAll(request)
+  }
+  const { line, calls } = lineWith(tooLate, held, tooLate, tooLate, tooLate, tooLate, grantsAll)
+  const asked = Array.from({ length: 64 }, () => line.ask(1, 'deny'))
+
+  await asked[0]
+  open()
+  await Promise.all(asked)
+  await line.ask(1, 'deny')
+
+  expect(calls.at(-1)).toMatchObject({ permits: [1], stale: { fence: '7', permits: 32 } })
+})
+
 it('tells who asks for too much, and asks again for the others with what is still to be given back', async () => {
   const costly = (): AcquireReply => ({ word: 'costly', limit: 'upstream', most: 10 })
   const { line, calls } = lineWith(tooLate, costly, grantsAll)

@@ -129,7 +129,8 @@ export class PermitLine {
         for (const { resolve } of left) resolve(denied(reply.freshMs ?? 0, null))
         break
       }
-      this.#stale = stale
+      // Another call may have left some meanwhile: those are told of first.
+      this.#stale ??= stale
     } catch (error) {
       for (const caller of left) this.#settleWithout(caller, error)
     }

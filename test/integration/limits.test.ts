@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { keyPrefix } from '../../src/store/keys.ts'
 import { Countdown, pause, payloads, until, useEngine } from './engine.ts'
 
 const engine = useEngine()
@@ -16,6 +17,19 @@ function mostWithin(instants: readonly number[], windowMs: number): number {
 }
 
 describe('a bucket', () => {
+  it('of a queue that is new is open, though workers ask before it is registered', async () => {
+    const queue = engine.queue({ limits: { tenant: '100/s' } })
+    const [ran, run] = [new Countdown(1), () => ran.tick()]
+
+    queue.process('T', run)
+    await queue.submit({ type: 'T', tenant: 'a' })
+    await ran.reached
+
+    // What is taken for an emptied store closes it for a window.
+    const restarts = `return ({ cmsgpack.unpack(redis.call('HGET', KEYS[1], 'state')) })[4]`
+    expect(await engine.server.client().eval(restarts, 1, `${keyPrefix(engine.prefix, 'q')}queue`)).toBe(0)
+  })
+
   it('of a tenant parks it, and the others go on', async () => {
     const queue = engine.queue()
     await queue.tenant('limited').setLimits('5/s')
