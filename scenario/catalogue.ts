@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Scenario } from './scenario.ts'
 
 /** Folders of scenarios. What lies beside them serves the scenarios. */
-const GROUPS = ['engine']
+const GROUPS = ['engine', 'bulk']
 
 /** Where the groups are, unless a test of this program has some of its own. */
 export const OWN_FOLDER = fileURLToPath(new URL('.', import.meta.url))

@@ -23,8 +23,6 @@ const LIVE_EVERY_MS = 100
 /** Without a terminal each state is a line that stays; what takes less time than this has none but its end. */
 const LINES_EVERY_MS = 1_000
 
-const numbers = new Intl.NumberFormat('en')
-
 /**
  * Bars on standard error, one for each piece of work, drawn over each other. Where standard error is no terminal they
  * are plain lines, and few.
@@ -93,14 +91,16 @@ export class ProgressBars {
   }
 }
 
+const grouped = (count: number) => count.toLocaleString('en')
+
 function factsOf({ done, total, failed = 0, perSecond, etaMs, note }: Progress): string[] {
   const isOver = total !== undefined && done >= total
   return [
-    total === undefined ? numbers.format(done) : `${numbers.format(done)}/${numbers.format(total)}`,
+    total === undefined ? grouped(done) : `${grouped(done)}/${grouped(total)}`,
     ...(total === undefined || total === 0 ? [] : [`${Math.floor((100 * done) / total)} %`]),
-    ...(perSecond === undefined || isOver ? [] : [`${numbers.format(Math.round(perSecond))}/s`]),
+    ...(perSecond === undefined || isOver ? [] : [`${grouped(Math.round(perSecond))}/s`]),
     ...(etaMs === undefined || isOver ? [] : [`${sayDuration(etaMs)} left`]),
-    ...(failed > 0 ? [`${numbers.format(failed)} failed`] : []),
+    ...(failed > 0 ? [`${grouped(failed)} failed`] : []),
     ...(note === undefined ? [] : [note]),
   ]
 }

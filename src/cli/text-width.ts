@@ -18,14 +18,13 @@ function widthOfAny(text: string): number {
   return stringWidth(text)
 }
 
-const graphemes = new Intl.Segmenter()
-
 /** As much of a text as fits into so many columns, with a mark where it was cut. */
 export function cutToWidth(text: string, width: number): string {
   if (textWidth(text) <= width) return text
   let cut = ''
   let used = 0
-  for (const { segment } of graphemes.segment(text)) {
+  // Made when it is needed: it takes as long as the rest of a short command.
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
     used += textWidth(segment)
     if (used > width - 1) break
     cut += segment

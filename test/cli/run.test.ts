@@ -2,7 +2,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { BuiltPackage } from './built-package.ts'
 import { CliProcess, sluice } from './cli-process.ts'
 import { folderWith, removeFolder } from './server-process.ts'
 
@@ -30,13 +29,6 @@ function callsTo(count: number): object[] {
   }))
 }
 
-/** The least of three measures at the most, and of no more than it takes: whatever else a machine does only adds to it. */
-async function leastSeconds(measure: () => Promise<number>, enough: number): Promise<number> {
-  let least = Number.POSITIVE_INFINITY
-  for (let left = 3; left > 0 && least > enough; left--) least = Math.min(least, await measure())
-  return least
-}
-
 function linesOf(path: string): Record<string, unknown>[] {
   return readFileSync(path, 'utf8')
     .trim()
@@ -45,27 +37,19 @@ function linesOf(path: string): Record<string, unknown>[] {
 }
 
 describe('sluice run', () => {
-  it('performs 5,000 calls at 500/s in 10.0 to 11.2 s from start to exit, and none is refused', {
-    timeout: 120_000,
-  }, async () => {
-    const built = BuiltPackage.take()
-    onTestFinished(() => built.remove())
-    const seconds = await leastSeconds(async () => {
-      await upstream.forget()
-      const options = { cwd: folderOf(callsTo(5_000)), main: built.main, goesFirst: true }
-      const startedAt = performance.now()
+  // That it takes no more than 11.2 s is the scenario `run-on-time`: here it would be a test of the machine.
+  it('performs 5,000 calls at 500/s, none of them refused and none sooner than the limit has it', async () => {
+    const startedAt = performance.now()
 
-      const end = await sluice(['run', 'calls.ndjson', '--rate', '500/s', '--concurrency', '50', '--json'], options)
+    const end = await sluice(['run', 'calls.ndjson', '--rate', '500/s', '--concurrency', '50', '--json'], {
+      cwd: folderOf(callsTo(5_000)),
+      goesFirst: true,
+    })
 
-      const taken = (performance.now() - startedAt) / 1_000
-      expect(end).toMatchObject({ code: 0 })
-      expect(JSON.parse(end.stdout)).toMatchObject({ state: 'COMPLETED', calls: 5_000, succeeded: 5_000, failed: 0 })
-      expect(await upstream.report()).toMatchObject({ calls: 5_000, violations: 0 })
-      expect(taken).toBeGreaterThanOrEqual(10)
-      return taken
-    }, 11.2)
-
-    expect(seconds).toBeLessThanOrEqual(11.2)
+    expect(end).toMatchObject({ code: 0 })
+    expect(JSON.parse(end.stdout)).toMatchObject({ state: 'COMPLETED', calls: 5_000, succeeded: 5_000, failed: 0 })
+    expect(await upstream.report()).toMatchObject({ calls: 5_000, violations: 0 })
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(10_000)
   })
 
   it('goes on after Ctrl-C with what was left, and performs nothing twice', async () => {

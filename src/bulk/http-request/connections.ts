@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { Client } from 'undici'
+import type { Client } from 'undici'
 import { ClosedError } from '../../errors.ts'
 import type { Dialer } from './dialer.ts'
 
@@ -16,6 +16,8 @@ export class Connections {
   readonly #dialer: Dialer
   readonly #maxPerOrigin: number
   readonly #origins = new Map<string, Origin>()
+  /** Loaded with the first processor and not with the package, whose other users would start a tenth of a second later. */
+  readonly #undici = import('undici')
   #isClosed = false
 
   constructor(options: { dialer: Dialer; maxPerOrigin: number }) {
@@ -34,7 +36,10 @@ export class Connections {
     await origin.enter(signal)
     try {
       const kept = origin.idle.pop()
-      return kept ?? new Connection(url, origin, this.#dialer, await timed((signal) => this.#dialer.dial(url, signal)))
+      if (kept) return kept
+      const { Client } = await this.#undici
+      const socket = await timed((signal) => this.#dialer.dial(url, signal))
+      return new Connection({ Client, url, origin, dialer: this.#dialer, socket })
     } catch (error) {
       origin.leave()
       throw error
@@ -116,13 +121,21 @@ class Origin {
 /** How long a connection that was lost while its call waited for the limits may take to open again. */
 const REDIAL_TIMEOUT_MS = 10_000
 
+interface ConnectionParts {
+  readonly Client: typeof Client
+  readonly url: URL
+  readonly origin: Origin
+  readonly dialer: Dialer
+  readonly socket: Socket
+}
+
 export class Connection {
   readonly client: Client
   readonly #origin: Origin
   /** Open, until the client takes it with its first call. */
   #fresh: Socket | undefined
 
-  constructor(url: URL, origin: Origin, dialer: Dialer, socket: Socket) {
+  constructor({ Client, url, origin, dialer, socket }: ConnectionParts) {
     this.#origin = origin
     this.#fresh = socket
     this.client = new Client(url.origin, {

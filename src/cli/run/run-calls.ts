@@ -50,7 +50,7 @@ const GENTLE_MS = 5
  * Submitted before the first is claimed, and the rest when that one has ended, or has taken this long: at the start all code
  * is slow, and permits would be lost while the file is read.
  */
-const SUBMITTED_FIRST = 500
+const SUBMITTED_FIRST = 200
 const FIRST_CALL_MS = 200
 
 /** How it stands when `performCalls` comes back: ended, or interrupted. */
