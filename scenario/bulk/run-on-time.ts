@@ -11,8 +11,8 @@ import type { Scenario, ScenarioContext } from '../scenario.ts'
 
 const CALLS = 5_000
 const LIMIT = 500
-/** The second at a time that the limit allows, and what starting, ending and keeping the limit may take beside it. */
-const BOUNDS = { leastSeconds: { atMost: 11.2 }, fastestSeconds: { atLeast: 10 }, refused: { atMost: 0 } }
+/** Ten seconds are the limit's; starting, ending and staying within it may take the rest. */
+const BOUNDS = { leastSeconds: { atLeast: 10, atMost: 11.2 }, refused: { atMost: 0 } }
 
 export const scenario: Scenario = {
   name: 'run-on-time',
@@ -38,7 +38,7 @@ export const scenario: Scenario = {
     const least = Math.min(...seconds)
     const most = Math.max(...seconds)
     return judge(
-      { runs: seconds.length, leastSeconds: least, fastestSeconds: least, mostSeconds: most, refused },
+      { runs: seconds.length, leastSeconds: least, mostSeconds: most, refused },
       BOUNDS,
     )
   },

@@ -26,13 +26,15 @@ const runMadeUp = (...args: string[]) => scenario('engine', '--folder', madeUp, 
 
 describe('the scenario runner', () => {
   it('lists every scenario of the project with what it promises', async () => {
-    const files = readdirSync(new URL('../../scenario/engine', import.meta.url)).map((file) => file.replace('.ts', ''))
+    const names = ['engine', 'bulk'].flatMap((group) =>
+      readdirSync(new URL(`../../scenario/${group}`, import.meta.url)).map((file) => `${group} ${file.replace('.ts', '')}`),
+    )
 
     const { code, stdout } = await scenario('list')
 
     const lines = stdout.trimEnd().split('\n')
     expect(code).toBe(0)
-    expect(lines.map((line) => line.split(/\s+/).slice(0, 2).join(' '))).toEqual(files.map((name) => `engine ${name}`))
+    expect(lines.map((line) => line.split(/\s+/).slice(0, 2).join(' '))).toEqual(names)
     expect(lines.every((line) => / {2}\S.{20,}$/.test(line))).toBe(true)
   })
 
