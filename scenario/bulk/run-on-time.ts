@@ -37,10 +37,7 @@ export const scenario: Scenario = {
     // The least tells of the command; whatever else the machine does only adds to it.
     const least = Math.min(...seconds)
     const most = Math.max(...seconds)
-    return judge(
-      { runs: seconds.length, leastSeconds: least, mostSeconds: most, refused },
-      BOUNDS,
-    )
+    return judge({ runs: seconds.length, leastSeconds: least, mostSeconds: most, refused }, BOUNDS)
   },
 }
 

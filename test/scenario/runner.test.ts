@@ -27,7 +27,9 @@ const runMadeUp = (...args: string[]) => scenario('engine', '--folder', madeUp, 
 describe('the scenario runner', () => {
   it('lists every scenario of the project with what it promises', async () => {
     const names = ['engine', 'bulk'].flatMap((group) =>
-      readdirSync(new URL(`../../scenario/${group}`, import.meta.url)).map((file) => `${group} ${file.replace('.ts', '')}`),
+      readdirSync(new URL(`../../scenario/${group}`, import.meta.url)).map(
+        (file) => `${group} ${file.replace('.ts', '')}`,
+      ),
     )
 
     const { code, stdout } = await scenario('list')
