@@ -1,14 +1,15 @@
 import type { Redis } from '../store/redis.ts'
 
-// A wake-up is waited for this long at a time: short enough to notice a connection that went dead, long enough to stay
-// below one request every five seconds together with the claim that follows.
-const BLOCK_MS = 12_000
+// Every sleeper looks for itself this often, whoever else of the process is woken meanwhile. A wake-up is waited for no
+// longer than until then: short enough to notice a connection that went dead, long enough to stay below one request every
+// five seconds together with the claim that follows.
+const HEARTBEAT_MS = 12_000
 const RETRY_MS = 100
 
 export interface Sleeper {
   /** The list this process is woken by. */
   readonly wakeKey: string
-  /** Woken, or the time is over: `what` is undefined then. */
+  /** Woken; or it is time to look for itself, also after the connection was lost: `what` is undefined then. */
   onWake(what: string | undefined): void
 }
 
@@ -18,15 +19,18 @@ export interface Sleeper {
  */
 export class Waker {
   readonly #redis: Redis
+  readonly #heartbeatMs: number
   readonly #readers = new Map<Redis, WakeReader>()
 
-  constructor(redis: Redis) {
+  /** @param options - `heartbeatMs`: how often every sleeper looks for itself; another only in tests. */
+  constructor(redis: Redis, options: { heartbeatMs?: number } = {}) {
     this.#redis = redis
+    this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
   }
 
   add(sleeper: Sleeper): void {
     const server = this.#redis.at(sleeper.wakeKey)
-    const reader = this.#readers.get(server) ?? new WakeReader(server)
+    const reader = this.#readers.get(server) ?? new WakeReader(server, this.#heartbeatMs)
     this.#readers.set(server, reader)
     reader.add(sleeper)
   }
@@ -46,15 +50,19 @@ export class Waker {
  */
 class WakeReader {
   readonly #redis: Redis
+  readonly #heartbeatMs: number
   readonly #sleepers = new Map<string, Sleeper>()
   /** The lists of the read under way: also of sleepers that have left meanwhile. Empty between two reads. */
   #waitsOn: readonly string[] = []
   #blocking: Redis | undefined
   #loop: Promise<void> | undefined
+  /** Of the next heartbeat, by the monotonic clock of the process. */
+  #beatAt = 0
   #isClosed = false
 
-  constructor(redis: Redis) {
+  constructor(redis: Redis, heartbeatMs: number) {
     this.#redis = redis
+    this.#heartbeatMs = heartbeatMs
   }
 
   add(sleeper: Sleeper): void {
@@ -86,6 +94,7 @@ class WakeReader {
 
   async #run(): Promise<void> {
     this.#blocking = this.#redis.duplicate()
+    this.#beatLater()
     while (!this.#isClosed) {
       if (this.#sleepers.size === 0) {
         this.#loop = undefined
@@ -95,21 +104,32 @@ class WakeReader {
       try {
         const found = await this.#wait(this.#blocking)
         if (found) this.#sleepers.get(found[0])?.onWake(found[1])
-        else for (const sleeper of this.#sleepers.values()) sleeper.onWake(undefined)
       } catch {
         // Cut off: the connection comes back by itself, and whoever was to be woken meanwhile looks for itself.
         if (this.#isClosed) return
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
-        for (const sleeper of this.#sleepers.values()) sleeper.onWake(undefined)
+        this.#beatAt = 0
       }
+      if (performance.now() >= this.#beatAt) this.#beat()
     }
   }
 
-  /** The list that was woken, and with what; null when the time is over. */
+  #beatLater(): void {
+    this.#beatAt = performance.now() + this.#heartbeatMs
+  }
+
+  #beat(): void {
+    this.#beatLater()
+    for (const sleeper of this.#sleepers.values()) sleeper.onWake(undefined)
+  }
+
+  /** The list that was woken, and with what; null when it is time for the heartbeat. */
   async #wait(blocking: Redis): Promise<[string, string] | null> {
+    // Redis takes 0 for ever.
+    const ms = Math.max(1, Math.ceil(this.#beatAt - performance.now()))
     this.#waitsOn = [...this.#sleepers.keys()]
     try {
-      return (await blocking.block('BLPOP', [...this.#waitsOn, BLOCK_MS / 1000], BLOCK_MS)) as [string, string] | null
+      return (await blocking.block('BLPOP', [...this.#waitsOn, ms / 1000], ms)) as [string, string] | null
     } finally {
       this.#waitsOn = []
     }

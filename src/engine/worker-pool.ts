@@ -34,7 +34,8 @@ export interface Processor {
   readonly upstream: string | undefined
 }
 
-// Registered as idle for this long; each claim registers again, at the latest every heartbeat of the waker.
+// Registered as idle for this long; each claim registers again, at the latest with every heartbeat of the waker, which
+// comes to each queue of the process whatever the others do.
 const IDLE_FOR_MS = 30_000
 // By a clock that a test moves a process does not die, and its next heartbeat would come long after the move.
 const IDLE_FOR_EVER_MS = 100 * 365 * 86_400_000

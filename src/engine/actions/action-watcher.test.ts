@@ -4,7 +4,7 @@ import type { Requests } from '../../store/requests.ts'
 import type { Waker } from '../waker.ts'
 import { ActionWatcher } from './action-watcher.ts'
 
-it('stays registered for as long as somebody follows, also while the waker is never idle', async () => {
+it('stays registered for as long as somebody follows, also where the clock runs ahead of the waker', async () => {
   const timers: (() => void)[] = []
   const clock: Clock = {
     now: () => 0,

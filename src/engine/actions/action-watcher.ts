@@ -4,7 +4,7 @@ import type { Requests } from '../../store/requests.ts'
 import { watchAction } from '../../store/scripts/watch-action.ts'
 import type { Sleeper, Waker } from '../waker.ts'
 
-// Registered for this long, and again in time: the waker's heartbeat comes only when nobody of this process is woken.
+// Registered for this long, and again in time: by the clock, which a test may move far between two of the waker's heartbeats.
 const WATCH_FOR_MS = 60_000
 const WATCH_AGAIN_MS = 20_000
 const MESSAGE = 'action:'

@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { Queue } from '../../src/engine/queue.ts'
+import { Waker } from '../../src/engine/waker.ts'
+import { keyPrefix } from '../../src/store/keys.ts'
+import { openRedis } from '../../src/store/redis.ts'
+import { until, useEngine, withResolvers } from './engine.ts'
+
+const HEARTBEAT_MS = 300
+
+const engine = useEngine()
+
+describe('a process with two queues', () => {
+  it('finds work of the one whose wake-up was lost, though the other is woken all the time', async () => {
+    const redis = openRedis({ redis: { path: engine.server.path } })
+    const waker = new Waker(redis, { heartbeatMs: HEARTBEAT_MS })
+    const queue = (name: string) =>
+      new Queue({
+        name,
+        options: {},
+        prefix: engine.prefix,
+        redis,
+        waker,
+        clock: systemClock,
+        log: () => {},
+        client: `process-${name}`,
+        tellWebhook: undefined,
+      })
+    const [busy, quiet] = [queue('busy'), queue('quiet')]
+    let isOver = false
+    let runs = 0
+    busy.process('T', async () => {
+      runs += 1
+      if (!isOver) await busy.submit({ type: 'T' })
+    })
+    const started = withResolvers<void>()
+    quiet.process('T', () => started.resolve())
+    const client = engine.server.client()
+    const idle = `${keyPrefix(engine.prefix, 'quiet')}idle`
+    await until(async () => (await client.zcard(idle)) === 1)
+    await busy.submit({ type: 'T' })
+    await until(() => runs > 3)
+
+    // As if it had been killed and waited no longer: whoever submits knows of nobody to wake.
+    await client.del(idle)
+    await engine.queue({}, 'quiet').submit({ type: 'T' })
+    await started.promise
+    isOver = true
+
+    expect(runs).toBeGreaterThan(3)
+    await Promise.all([busy.close(), quiet.close()])
+    await waker.close()
+    await redis.close()
+  })
+})
