@@ -3,29 +3,34 @@ import type { Webhook } from '../engine/actions/action-input.ts'
 import type { ActionSummary } from '../engine/actions/action-view.ts'
 import type { TellWebhook } from '../engine/actions/duty-work.ts'
 import { type HttpRequestHandler, httpRequest } from './http-request/http-request.ts'
+import { checkHttpRequestOptions, type HttpRequestOptions } from './http-request/options.ts'
 import type { HttpRequestPayload } from './http-request/payload.ts'
 
 const TIMEOUT_MS = 15_000
 // Receivers may refuse what is larger than 20 kB; an aggregate that would not fit is left out and said so.
-const LARGEST_AGGREGATE = 12_000
+const LARGEST_AGGREGATE_BYTES = 12_000
 
 /**
  * Tells of an action's end by the conventions of Standard Webhooks: signed, with an id that stays the same when it is told
  * again. Whoever submits actions chooses the address, so that it is held to public ones like any other call.
  */
 export class WebhookTeller {
-  readonly #send: HttpRequestHandler
+  readonly #options: HttpRequestOptions
+  /** Made with the first webhook: it loads what makes calls, which most processes never need. */
+  #handler: HttpRequestHandler | undefined
 
   /** @param options - `allowPrivate`: addresses and ranges that are allowed although they are not public. */
   constructor(options: { allowPrivate?: readonly string[] } = {}) {
-    this.#send = httpRequest({
+    this.#options = {
       allowHosts: ['*:*'],
       allowPrivate: options.allowPrivate ?? [],
       timeoutMs: TIMEOUT_MS,
       maxRedirects: 0,
       maxResponseBytes: 1_024,
       userAgent: 'sluice-webhooks',
-    })
+    }
+    // Here, where whoever gave them hears of it.
+    checkHttpRequestOptions(this.#options)
   }
 
   /** Rejects when nobody answered with 2xx. */
@@ -44,12 +49,13 @@ export class WebhookTeller {
     }
     const payload: HttpRequestPayload = { method: 'POST', url, headers, body, expect: ['2xx'] }
     const { signal } = new AbortController()
-    const answer = await this.#send({ payload }, { signal, admit: () => Promise.resolve(), learn: () => undefined })
+    this.#handler ??= httpRequest(this.#options)
+    const answer = await this.#handler({ payload }, { signal, admit: () => Promise.resolve(), learn: () => undefined })
     if (!('status' in answer)) throw new Error(`the webhook ${new URL(url).host} was not told: ${reasonOf(answer)}`)
   }
 
   close(): void {
-    this.#send.close()
+    this.#handler?.close()
   }
 }
 
@@ -59,8 +65,8 @@ function signatureOf({ secret }: Webhook, id: string, at: Date, body: string): s
 
 function bounded(summary: ActionSummary): object {
   const { aggregate, ...rest } = summary
-  const size = aggregate === undefined ? 0 : JSON.stringify(aggregate).length
-  return size > LARGEST_AGGREGATE ? { ...rest, aggregateLeftOut: size } : summary
+  const size = aggregate === undefined ? 0 : Buffer.byteLength(JSON.stringify(aggregate))
+  return size > LARGEST_AGGREGATE_BYTES ? { ...rest, aggregateLeftOut: size } : summary
 }
 
 /** Whoever reads it knows the option by its place among those of a Sluice. */

@@ -121,6 +121,28 @@ it('does not hand out a kept connection that the upstream has closed', async () 
   second.drop()
 })
 
+it.each(['before', 'after'])(
+  'keeps no connection that ends with its answer, told so %s it is given back, and dials before the next call',
+  async (when) => {
+    await upstream.stop()
+    upstream = await HttpUpstream.start((_, response) => response.setHeader('connection', 'close').end('x'))
+    url = new URL(upstream.url('/'))
+    const first = await take()
+    const disconnected = once(first.client, 'disconnect')
+    await call(first)
+    if (when === 'before') await disconnected
+    first.giveBack()
+
+    const second = await take()
+
+    expect(second).not.toBe(first)
+    expect(dialer.sockets).toHaveLength(2)
+    await call(second)
+    expect(dialer.sockets).toHaveLength(2)
+    second.drop()
+  },
+)
+
 it('opens a connection again that was lost before its call was sent', async () => {
   const connection = await take()
   dialer.sockets[0]?.destroy()

@@ -16,7 +16,7 @@ export class Connections {
   readonly #dialer: Dialer
   readonly #maxPerOrigin: number
   readonly #origins = new Map<string, Origin>()
-  /** Loaded with the first processor and not with the package, whose other users would start a tenth of a second later. */
+  /** Loaded from here on, beside whatever else starts, and not with the package: that takes a tenth of a second. */
   readonly #undici = import('undici')
   #isClosed = false
 
@@ -35,7 +35,7 @@ export class Connections {
     const origin = this.#originOf(url)
     await origin.enter(signal)
     try {
-      const kept = origin.idle.pop()
+      const kept = origin.takeIdle()
       if (kept) return kept
       const { Client } = await this.#undici
       const socket = await timed((signal) => this.#dialer.dial(url, signal))
@@ -88,6 +88,15 @@ class Origin {
     this.forgetIfEmpty()
   }
 
+  /** What has been lost since it was given back is of no use: its call would dial when it has its permit. */
+  takeIdle(): Connection | undefined {
+    for (let kept = this.idle.pop(); kept; kept = this.idle.pop()) {
+      if (kept.isOpen) return kept
+      kept.end()
+    }
+    return undefined
+  }
+
   forgetIfEmpty(): void {
     if (this.#inside === 0 && this.idle.length === 0) this.#onEmpty()
   }
@@ -132,21 +141,26 @@ interface ConnectionParts {
 export class Connection {
   readonly client: Client
   readonly #origin: Origin
-  /** Open, until the client takes it with its first call. */
-  #fresh: Socket | undefined
+  #socket: Socket
+  /** The client takes the socket with its first call. */
+  #isTaken = false
 
   constructor({ Client, url, origin, dialer, socket }: ConnectionParts) {
     this.#origin = origin
-    this.#fresh = socket
+    this.#socket = socket
     this.client = new Client(url.origin, {
       connect: (_options, callback) => {
-        const fresh = this.#fresh
-        this.#fresh = undefined
+        const isFresh = !this.#isTaken && this.isOpen
+        this.#isTaken = true
         // Never called back at once: the client would not notice that it is connected.
-        const socket =
-          fresh && !fresh.destroyed ? Promise.resolve(fresh) : dialer.dial(url, AbortSignal.timeout(REDIAL_TIMEOUT_MS))
-        socket.then(
-          (open) => callback(null, open),
+        const dialled = isFresh
+          ? Promise.resolve(this.#socket)
+          : dialer.dial(url, AbortSignal.timeout(REDIAL_TIMEOUT_MS))
+        dialled.then(
+          (open) => {
+            this.#socket = open
+            callback(null, open)
+          },
           (error: Error) => callback(error, null),
         )
       },
@@ -157,10 +171,18 @@ export class Connection {
     this.client.on('disconnect', () => this.#forget())
   }
 
+  /**
+   * False also as soon as the client has ended it, which it does with an answer that says `connection: close`. It tells of
+   * that later, after or before whoever reads the answer has come to its end.
+   */
+  get isOpen(): boolean {
+    return !this.#socket.destroyed
+  }
+
   /** Only after an answer that was read to its end. */
   giveBack(): void {
-    if (this.#origin.isClosed) this.end()
-    else this.#origin.idle.push(this)
+    if (this.isOpen && !this.#origin.isClosed) this.#origin.idle.push(this)
+    else this.end()
     this.#origin.leave()
   }
 
@@ -170,11 +192,11 @@ export class Connection {
   }
 
   end(): void {
-    this.#fresh?.destroy()
+    if (!this.#isTaken) this.#socket.destroy()
     this.client.destroy().catch(() => {})
   }
 
-  /** The upstream closed it, or it was idle for too long. */
+  /** The upstream closed it, or it was idle for too long. One in use is looked at when it is given back. */
   #forget(): void {
     const at = this.#origin.idle.indexOf(this)
     if (at === -1) return

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { certificate } from '../../../test/support/certificate.ts'
 import {
@@ -118,6 +119,23 @@ describe('a call', () => {
 
     expect(seen).toEqual([{ connections: 1, arrivals: 0 }])
     expect(upstream.arrivals).toHaveLength(1)
+  })
+
+  it.each([
+    ['plain', {}, 'x'],
+    ['compressed', { 'content-encoding': 'gzip' }, gzipSync('x')],
+  ])('after an answer that closes its connection, %s, is admitted on an open one', async (_, headers, body) => {
+    const upstream = await upstreamThat((_, response) =>
+      response.writeHead(200, { connection: 'close', ...headers }).end(body),
+    )
+    const seen: number[] = []
+    const handler = processor()
+    const context = contextWith({ admit: async () => void seen.push(upstream.connections) })
+
+    for (let call = 0; call < 3; call++) await run(handler, { url: upstream.url('/') }, context)
+
+    expect(seen).toEqual([1, 2, 3])
+    expect(upstream.connections).toBe(3)
   })
 
   it('is not sent when it is not admitted', async () => {
