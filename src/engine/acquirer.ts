@@ -71,7 +71,7 @@ export class Acquirer {
     this.#loggedAt = now
     const message = `Redis does not answer: permits of ${limits.join(', ')} are given uncounted, as onUnavailable asks for.`
     const { allowed } = this.unavailable
-    this.#log({ level: 'warn', event: 'limits.allowed-uncounted', message, limits, allowed, cause: error })
+    this.#log({ level: 'warn', event: 'limits.allowed-uncounted', message, limits, allowed, error })
   }
 }
 

@@ -1,4 +1,4 @@
-/** Something an operator should know. `event` is stable; the rest depends on it. */
+/** Something an operator should know. `event` is stable; the rest depends on it. `error` is what was thrown, if anything was. */
 export interface LogEntry {
   readonly level: 'warn' | 'error'
   readonly event: string
@@ -9,6 +9,9 @@ export interface LogEntry {
 export type Log = (entry: LogEntry) => void
 
 /** Unless told otherwise: one line on standard error. */
-export const logToStderr: Log = ({ level, event, message }) => {
-  process.stderr.write(`sluice ${level} ${event}: ${message}\n`)
+export const logToStderr: Log = ({ level, event, message, error }) => {
+  const [reason = ''] = String(error instanceof Error ? error.message : (error ?? '')).split('\n')
+  // Some messages have it already.
+  const told = reason === '' || message.includes(reason) ? message : `${message} (${reason})`
+  process.stderr.write(`sluice ${level} ${event}: ${told}\n`)
 }

@@ -274,7 +274,8 @@ export function declaredSettings(settings: QueueSettings): DeclaredSettings {
 /** Options of one processor. */
 export interface ProcessOptions {
   /**
-   * Jobs that this process runs at once. The queue has one pool per process: of several processors the largest counts.
+   * Jobs that this process runs at once. The queue has one pool per process: where several processors give a number, the
+   * largest counts.
    * @default 10
    */
   concurrency?: number

@@ -78,6 +78,8 @@ export interface QueueInside {
   readonly figures: QueueFigures
   readonly ends: RunEnds
   readonly requests: Requests
+  readonly redis: Redis
+  readonly settings: QueueSettings
 }
 
 export let insideOf: (queue: Queue) => QueueInside
@@ -127,7 +129,13 @@ export class Queue {
   #isClosed = false
 
   static {
-    insideOf = (queue) => ({ figures: queue.#figures, ends: queue.#ends, requests: queue.#requests })
+    insideOf = (queue) => ({
+      figures: queue.#figures,
+      ends: queue.#ends,
+      requests: queue.#requests,
+      redis: queue.#redis,
+      settings: queue.#settings,
+    })
   }
 
   /** Made by `Sluice.queue`. */
@@ -308,8 +316,11 @@ export class Queue {
         maxRetries: chosen.maxRetries ?? this.#settings.maxRetries,
         upstream: chosen.upstream,
       },
-      chosen.concurrency,
-      chosen.levels ?? levels,
+      {
+        concurrency: chosen.concurrency,
+        isConcurrencyGiven: options?.concurrency !== undefined,
+        levels: chosen.levels ?? levels,
+      },
     )
   }
 

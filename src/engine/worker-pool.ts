@@ -34,6 +34,14 @@ export interface Processor {
   readonly upstream: string | undefined
 }
 
+/** What one processor wants of the pool that it shares with the others of its queue. */
+interface Hands {
+  readonly concurrency: number
+  /** False: it is only the default. */
+  readonly isConcurrencyGiven: boolean
+  readonly levels: readonly Level[]
+}
+
 // Registered as idle for this long; each claim registers again, at the latest with every heartbeat of the waker, which
 // comes to each queue of the process whatever the others do.
 const IDLE_FOR_MS = 30_000
@@ -84,6 +92,7 @@ export class WorkerPool implements Sleeper {
   readonly #unknownTypes = new Set<string>()
   readonly #untold = new UntoldJobs()
   #concurrency = 0
+  #isConcurrencyGiven = false
   #levels = ''
   #state: 'open' | 'closing' | 'closed' = 'open'
   #isStarted = false
@@ -136,10 +145,10 @@ export class WorkerPool implements Sleeper {
   }
 
   /** Starts on the next turn of the event loop, so that all processors registered together are known by then. */
-  add(type: string, processor: Processor, concurrency: number, levels: readonly Level[]): void {
+  add(type: string, processor: Processor, hands: Hands): void {
     this.#processors.set(type, processor)
-    this.#concurrency = Math.max(this.#concurrency, concurrency)
-    this.#levels = levels.join(' ')
+    this.#agreeOn(hands)
+    this.#levels = hands.levels.join(' ')
     if (this.#isStarted) return
     this.#isStarted = true
     setImmediate(() => {
@@ -147,6 +156,16 @@ export class WorkerPool implements Sleeper {
       this.#waker.add(this)
       this.#poke()
     })
+  }
+
+  /** Of those that were given the largest; a default outbids nobody who has chosen. */
+  #agreeOn({ concurrency, isConcurrencyGiven }: Hands): void {
+    const isFirstGiven = isConcurrencyGiven && !this.#isConcurrencyGiven
+    if (isFirstGiven) this.#concurrency = concurrency
+    else if (isConcurrencyGiven === this.#isConcurrencyGiven) {
+      this.#concurrency = Math.max(this.#concurrency, concurrency)
+    }
+    this.#isConcurrencyGiven ||= isConcurrencyGiven
   }
 
   onWake(what: string | undefined): void {

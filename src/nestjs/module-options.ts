@@ -1,7 +1,7 @@
 import type { InjectionToken, ModuleMetadata, OptionalFactoryDependency, Type } from '@nestjs/common'
 import { boolean, checkOptions, group, type Rule } from '../assert.ts'
 import type { Middleware } from '../engine/queue.ts'
-import type { ProcessOptions, QueueOptions } from '../engine/queue-options.ts'
+import { type ProcessOptions, processRules, type QueueOptions } from '../engine/queue-options.ts'
 import { type SluiceOptions, sluiceRules } from '../sluice.ts'
 
 /** Options of `SluiceModule.forRoot`: those of `new Sluice`, and how the application uses it. */
@@ -25,10 +25,11 @@ export interface SluiceModuleOptions extends SluiceOptions {
 
 /** Checked where it is used, with the options it is merged with. */
 const asGiven: Rule<unknown> = (value) => value
+const processDefaults: Rule<unknown> = group(processRules)
 
 const sluiceModuleRules = {
   ...sluiceRules,
-  defaults: group({ queue: asGiven, process: asGiven, middleware: asGiven }),
+  defaults: group({ queue: asGiven, process: processDefaults, middleware: asGiven }),
   autoStart: boolean({ default: true }),
 }
 

@@ -6,6 +6,8 @@ export const logger = new Logger('Sluice')
 
 export const nestLog: Log = ({ level, event, message, error }) => {
   const line = `${event}: ${message}`
-  if (level === 'warn') logger.warn(line)
-  else logger.error(line, error instanceof Error ? error.stack : undefined)
+  const stack = error instanceof Error ? error.stack : undefined
+  if (level === 'error') logger.error(line, stack)
+  // A warning has no place for a stack of its own.
+  else logger.warn(stack === undefined ? line : `${line}\n${stack}`)
 }

@@ -46,12 +46,19 @@ export class QueueRegistry {
     const { name } = registration
     const known = this.#queues.get(name)
     if (known) return known
-    const queue = this.#make(registration, configuration).catch(async (error: unknown) => {
-      await closeAll(this.#discovery)
-      throw error
-    })
+    const queue = this.orClose(() => this.#make(registration, configuration))
     this.#queues.set(name, queue)
     return queue
+  }
+
+  /** Does something without which the application does not start: if it fails, nothing keeps its process alive. */
+  async orClose<Result>(make: () => Result | Promise<Result>): Promise<Result> {
+    try {
+      return await make()
+    } catch (error) {
+      await closeAll(this.#discovery)
+      throw error
+    }
   }
 
   async #make({ name, configKey }: QueueRegistration, { sluice, options }: Configuration): Promise<Queue> {

@@ -154,24 +154,37 @@ function queueProviders(registration: QueueRegistration, after: InjectionToken[]
 function asyncQueueProviders(options: RegisterQueueAsyncOptions): Provider[] {
   const { name, configKey } = options
   const registration = new QueueRegistration({ name, configKey, options: undefined })
-  const [made, settled] = [Symbol(`options of ${name}`), Symbol(`settled options of ${name}`)]
+  const [maker, settled] = [Symbol(`maker of the options of ${name}`), Symbol(`settled options of ${name}`)]
   return [
-    ...asyncProviders<RegisteredQueueOptions, QueueOptionsFactory>(
+    ...asyncProviders<() => RegisteredQueueOptions | Promise<RegisteredQueueOptions>, QueueOptionsFactory>(
       `SluiceModule.registerQueueAsync, queue "${name}"`,
-      made,
-      options,
-      (factory) => factory.createQueueOptions(name),
+      maker,
+      laterOptions(options),
+      (factory) => () => factory.createQueueOptions(name),
     ),
     {
       provide: settled,
-      inject: [QueueRegistry, made],
-      useFactory: (registry: QueueRegistry, given: RegisteredQueueOptions) => {
-        registry.settle(registration, given)
+      // The Sluice is there before the options are made, so that it is closed where that fails.
+      inject: [QueueRegistry, maker, { token: getSluiceToken(registration.configKey), optional: true }],
+      useFactory: async (registry: QueueRegistry, make: () => RegisteredQueueOptions) => {
+        registry.settle(registration, await registry.orClose(make))
         return true
       },
     },
     ...queueProviders(registration, [settled]),
   ]
+}
+
+/** The same, with a factory that only says how the options are made. */
+function laterOptions({ useFactory, ...rest }: RegisterQueueAsyncOptions) {
+  if (!useFactory) return rest
+  return {
+    ...rest,
+    useFactory:
+      (...args: unknown[]) =>
+      () =>
+        useFactory(...args),
+  }
 }
 
 /** Providers of options under a token, from whichever of the three ways is given. */

@@ -44,7 +44,11 @@ export class SluiceRegistrar {
       const defaults = this.#optionsOf(key)?.defaults?.process
       // Listeners first: they are told of what the first job does.
       if (told.length > 0) await this.#follow(new EventFollower(queue, told))
-      for (const each of processors.filter((candidate) => candidate.queue === name)) process(queue, each, defaults)
+      serve(
+        queue,
+        processors.filter((each) => each.queue === name),
+        defaults,
+      )
     }
   }
 
@@ -97,6 +101,11 @@ export class SluiceRegistrar {
   }
 }
 
-function process(queue: Queue, { type, call, options }: PlannedProcessor, defaults: ProcessOptions | undefined): void {
-  queue.process(type, (job: Job, context: JobContext) => call(job, context), { ...defaults, ...options })
+function serve(queue: Queue, processors: readonly PlannedProcessor[], defaults: ProcessOptions | undefined): void {
+  // What one class gives holds for the pool, and so for the others: they must not bring the default of the application.
+  const concurrency = processors.map(({ options }) => options.concurrency).find((given) => given !== undefined)
+  const shared = { ...defaults, ...(concurrency === undefined ? {} : { concurrency }) }
+  for (const { type, call, options } of processors) {
+    queue.process(type, (job: Job, context: JobContext) => call(job, context), { ...shared, ...options })
+  }
 }

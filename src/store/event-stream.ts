@@ -33,6 +33,16 @@ export function isAfter(id: string, other: string): boolean {
   return Number(ms) === Number(otherMs) ? Number(number) > Number(otherNumber) : Number(ms) > Number(otherMs)
 }
 
+/**
+ * An id that comes before all entries of the time since an instant, by the clock of the server that makes them.
+ * @param ageMs - How long ago that was; asked when the server has said what time it is, so that it errs on the early side.
+ */
+export async function eventIdBefore(redis: Redis, keys: QueueKeys, ageMs: () => number): Promise<string> {
+  const [seconds, micros] = (await redis.at(keys.events).call('TIME')) as [string, string]
+  const instant = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000) - Math.ceil(ageMs())
+  return String(Math.max(0, instant - 1))
+}
+
 /** The id of the last entry; `0-0` while there is none. */
 export async function lastEventId(redis: Redis, keys: QueueKeys): Promise<string> {
   const reply = (await redis.call('XREVRANGE', keys.events, '+', '-', 'COUNT', 1)) as [string, string[]][]

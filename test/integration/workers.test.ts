@@ -15,6 +15,34 @@ async function untilIdle(queue: string, processes: number): Promise<void> {
   await until(async () => (await client.zcard(`${keyPrefix(engine.prefix, queue)}idle`)) === processes)
 }
 
+describe('the processors of a queue in one process', () => {
+  it.each<[string, (number | undefined)[], number]>([
+    ['the one that gives a number, though another has the default', [1, undefined], 1],
+    ['the one that gives a number, though the default came first', [undefined, 1], 1],
+    ['the largest of those that give one', [2, undefined, 3], 3],
+  ])('run as many jobs at once as %s', async (_, concurrencies, expected) => {
+    const queue = engine.queue()
+    const done = new Countdown(12)
+    let running = 0
+    let most = 0
+    const handler = async () => {
+      running += 1
+      most = Math.max(most, running)
+      await pause(2)
+      running -= 1
+      done.tick()
+    }
+    await queue.submit({ type: 'T0', jobs: payloads(12) })
+
+    concurrencies.forEach((concurrency, at) => {
+      queue.process(`T${at}`, handler, concurrency === undefined ? {} : { concurrency })
+    })
+    await done.reached
+
+    expect(most).toBe(expected)
+  })
+})
+
 describe('two processes', () => {
   it('share the work of a queue', async () => {
     const queues = [engine.queue(), engine.queue()]

@@ -1,6 +1,6 @@
-import { discard, type Queue, type QueueEvent } from 'sluice'
+import { discard, type Queue, type QueueEvent, Sluice } from 'sluice'
 import { getQueueToken, OnQueueEvent, Process, Processor, QueueEventsListener, SluiceModule } from 'sluice/nestjs'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { useApplications } from './application.ts'
 import { Ledger } from './ledger.ts'
 
@@ -44,4 +44,53 @@ it('listeners are told in every process, from the first event on, and one that t
   expect(applications.log.lines).toContainEqual(
     expect.stringMatching(/^Mail\.told threw when it was told of job\.dead/),
   )
+})
+
+it('a listener that does not come to an end is named and left behind when the application ends', async () => {
+  const ledger = new Ledger()
+  @Processor('mail')
+  class Mail {
+    @Process('SEND')
+    send() {
+      return discard('gone')
+    }
+    @OnQueueEvent('job.dead')
+    told(_: QueueEvent) {
+      ledger.add('told')
+      return new Promise(() => {})
+    }
+  }
+  const imports = [SluiceModule.registerQueue({ name: 'mail', shutdownGraceMs: 50 })]
+  const application = await applications.start({ imports, providers: [Mail] })
+  await application.get<Queue>(getQueueToken('mail'), { strict: false }).submit({ type: 'SEND' })
+  await ledger.reached(1)
+
+  await application.close()
+
+  expect(applications.log.lines).toContainEqual(
+    expect.stringMatching(/^Mail\.told, told of job\.dead \(event \S+ of "mail"\), has taken longer than 50 ms/),
+  )
+})
+
+it('listeners are told what happens as soon as Redis is back that was away at the start', async () => {
+  const ledger = new Ledger()
+  @QueueEventsListener('mail')
+  class Audit {
+    @OnQueueEvent('job.dead')
+    dead({ reason }: QueueEvent) {
+      ledger.add(`dead: ${reason}`)
+    }
+  }
+  const imports = [SluiceModule.registerQueue({ name: 'mail' })]
+  await applications.server.kill()
+  await applications.start({ imports, providers: [Audit] }, { commandTimeoutMs: 200 })
+
+  await applications.server.restart()
+  const other = new Sluice({ ...applications.options(), log: () => {} })
+  onTestFinished(() => other.close())
+  const mail = other.queue('mail')
+  mail.process('SEND', () => discard('gone'))
+  await mail.submit({ type: 'SEND' })
+
+  expect(await ledger.reached(1)).toEqual(['dead: discarded'])
 })

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { Inject, Injectable, Module, Scope } from '@nestjs/common'
 import { REQUEST } from '@nestjs/core'
 import { discard, type Job, type JobContext, type Queue, throttled } from 'sluice'
@@ -215,6 +216,46 @@ describe('a class with @Processor', () => {
 
     expect(ledger.entries).toEqual(['once'])
     expect((await mail.deadLetters.list()).letters).toHaveLength(1)
+  })
+})
+
+describe('classes of one queue', () => {
+  it('share the pool that one of them asks for, whatever the default of the application', async () => {
+    const ledger = new Ledger()
+    let running = 0
+    let most = 0
+    const run = async () => {
+      running += 1
+      most = Math.max(most, running)
+      await turn()
+      running -= 1
+      ledger.add('ran')
+    }
+    @Processor('mail', { concurrency: 2 })
+    class Letters {
+      @Process('LETTER')
+      send() {
+        return run()
+      }
+    }
+    @Processor('mail')
+    class Cards {
+      @Process('CARD')
+      send() {
+        return run()
+      }
+    }
+
+    const application = await applications.start(
+      { imports: [SluiceModule.registerQueue({ name: 'mail' })], providers: [Letters, Cards] },
+      { defaults: { process: { concurrency: 50 } }, autoStart: false },
+    )
+    const mail = application.get<Queue>(getQueueToken('mail'), { strict: false })
+    for (const type of ['LETTER', 'CARD']) await mail.submit({ type, jobs: Array.from({ length: 6 }, () => ({})) })
+    await application.get(SluiceRegistrar).register()
+    await ledger.reached(12)
+
+    expect(most).toBe(2)
   })
 })
 

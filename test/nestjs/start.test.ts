@@ -87,6 +87,55 @@ describe('an application does not start, and says what to do,', () => {
     ])
   })
 
+  it('when options, types or events of decorators are wrong, also where nothing starts by itself: all at once', async () => {
+    @Processor('mail', { concurrency: 0, timeoutMS: 5 } as never)
+    class Wrong {
+      @Process('SEND', { timeoutMs: 0 })
+      send() {}
+      @Process('', { concurrency: 2 } as never)
+      nameless() {}
+      @OnQueueEvent('job.daed' as never)
+      dead(_: QueueEvent) {}
+    }
+    @Processor('mail')
+    class AlsoWrong {
+      @Process('OTHER', { maxRetries: -1 })
+      send() {}
+    }
+
+    const said = await refusal({ imports: [mail()], providers: [Wrong, AlsoWrong] }, { autoStart: false })
+
+    expect(said.split('\n')).toEqual([
+      'Invalid options for the processors of this application:',
+      '- Wrong has a wrong option: concurrency must be a whole number from 1 to 100000, not 0',
+      '- Wrong has a wrong option: timeoutMS is not an option; did you mean "timeoutMs"?',
+      '- Wrong.send has a wrong option: timeoutMs must be a whole number from 1 to 86400000, not 0',
+      '- Wrong.nameless has a type that must have 1 to 256 characters, not 0: @Process("")',
+      '- Wrong.nameless has a wrong option: concurrency is a matter of the class: give it to @Processor',
+      '- Wrong.dead waits for "job.daed", which is no event; did you mean "job.dead"?',
+      '- AlsoWrong.send has a wrong option: maxRetries must be a whole number from 0 to 1000, not -1',
+    ])
+  })
+
+  it('when classes want different numbers of jobs at once of one queue', async () => {
+    @Processor('mail', { concurrency: 1 })
+    class One {
+      @Process('ONE')
+      send() {}
+    }
+    @Processor('mail', { concurrency: 4 })
+    class Four {
+      @Process('TWO')
+      send() {}
+      @Process('THREE')
+      alsoSend() {}
+    }
+
+    expect(await refusal({ imports: [mail()], providers: [Mail, One, Four] })).toBe(
+      'Invalid options for the processors of this application: Four.send has a concurrency of 4, and One.send one of 1: the queue "mail" has one pool in a process, with one number. Give it to one class',
+    )
+  })
+
   it('when a processor is provided by two modules', async () => {
     class Inner {}
 
@@ -131,6 +180,9 @@ describe('an application does not start, and says what to do,', () => {
     expect(await refusal({}, { autostart: false } as never)).toMatch(
       /autostart is not an option; did you mean "autoStart"\?/,
     )
+    expect(await refusal({}, { defaults: { process: { timeoutMs: 0 } } })).toMatch(
+      /defaults\.process\.timeoutMs must be a whole number from 1/,
+    )
     const queue = SluiceModule.registerQueue({ name: 'mail', leaseMS: 5 } as never)
     expect(await refusal({ imports: [queue] })).toMatch(/leaseMS is not an option; did you mean "leaseMs"\?/)
   })
@@ -150,12 +202,19 @@ describe('an application does not start, and says what to do,', () => {
     const client = applications.server.client()
     const connections = async () => String(await client.client('LIST')).match(/name=doomed/g)?.length ?? 0
     const twice = () => SluiceModule.registerQueue({ name: 'mail', maxRetries: 1 })
+    const failing = SluiceModule.registerQueueAsync({
+      name: 'mail',
+      useFactory: () => {
+        throw new Error('no configuration')
+      },
+    })
     const otherKey = SluiceModule.registerQueue({ name: 'mail', configKey: 'eu' })
 
     await refusal({ imports: [mail()], providers: [class extends Mail {}] }, doomed)
     await refusal({ imports: [SluiceModule.forRoot(applications.options(doomed))] }, doomed)
     await refusal({ imports: [twice(), twice()] }, doomed)
     await refusal({ imports: [mail(), otherKey] }, doomed)
+    expect(await refusal({ imports: [failing] }, doomed)).toBe('no configuration')
 
     await until('no connection is left', async () => (await connections()) === 0)
   })
