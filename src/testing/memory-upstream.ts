@@ -1,6 +1,7 @@
+import { callback, checkOptions, optional, type Settings } from '../assert.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import type { UpstreamReport } from './upstream.ts'
-import { UpstreamLedger } from './upstream-ledger.ts'
+import { ledgerRules, UpstreamLedger } from './upstream-ledger.ts'
 
 export interface MemoryUpstreamOptions {
   /** Calls that it takes in any sliding window. */
@@ -13,6 +14,12 @@ export interface MemoryUpstreamOptions {
   clock?: Clock
   /** What it answers to a call that it takes. @default 200 and `{"ok":true}` */
   answer?: (request: Request) => Response | Promise<Response>
+}
+
+const memoryRules = {
+  ...ledgerRules,
+  clock: optional((value: unknown) => value as Clock),
+  answer: optional(callback<NonNullable<MemoryUpstreamOptions['answer']>>()),
 }
 
 /** A call as the upstream saw it. */
@@ -41,10 +48,7 @@ export interface MemoryUpstream {
 }
 
 export function memoryUpstream(options: MemoryUpstreamOptions): MemoryUpstream {
-  if (!Number.isInteger(options.limit) || options.limit < 1) {
-    throw new RangeError(`limit must be a whole number of at least 1, not ${options.limit}`)
-  }
-  return new LimitedUpstream(options)
+  return new LimitedUpstream(checkOptions('memoryUpstream', options, memoryRules))
 }
 
 type OpenCall = { -readonly [Field in keyof MemoryCall]: MemoryCall[Field] }
@@ -58,10 +62,10 @@ class LimitedUpstream implements MemoryUpstream {
   #ledger: UpstreamLedger
   #calls: OpenCall[] = []
 
-  constructor(options: MemoryUpstreamOptions) {
+  constructor(options: Settings<typeof memoryRules>) {
     this.#limit = options.limit
-    this.#windowMs = options.windowMs ?? 1_000
-    this.#latencyMs = options.latencyMs ?? 0
+    this.#windowMs = options.windowMs
+    this.#latencyMs = options.latencyMs
     this.#clock = options.clock ?? systemClock
     this.#answer = options.answer ?? (() => Response.json({ ok: true }))
     this.#ledger = this.#newLedger()

@@ -24,10 +24,15 @@ export interface TestSluice extends AsyncDisposable {
 export async function startSluice(options: StartSluiceOptions = {}): Promise<TestSluice> {
   const { redis: shared, clock = manualClock(), ...rest } = options
   const redis = shared ?? (await startRedis())
-  const sluice = new Sluice({ prefix: `test-${randomBytes(4).toString('hex')}`, ...rest, redis: redis.path, clock })
-  const close = async () => {
-    await clock.runUntil(sluice.close())
+  const stop = async () => {
     if (!shared) await redis.stop()
   }
-  return { sluice, clock, redis, close, [Symbol.asyncDispose]: close }
+  try {
+    const sluice = new Sluice({ prefix: `test-${randomBytes(4).toString('hex')}`, ...rest, redis: redis.path, clock })
+    const close = () => clock.runUntil(sluice.close()).finally(stop)
+    return { sluice, clock, redis, close, [Symbol.asyncDispose]: close }
+  } catch (error) {
+    await stop()
+    throw error
+  }
 }

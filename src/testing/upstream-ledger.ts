@@ -1,3 +1,15 @@
+import { integer, number, positive } from '../assert.ts'
+
+/**
+ * Of every upstream, whether it is a server or in memory. One with no limit, or half a call of it, would take everything, and
+ * a test of a limit would pass without testing it.
+ */
+export const ledgerRules = {
+  limit: integer({ min: 1 }),
+  windowMs: positive({ default: 1_000 }),
+  latencyMs: number({ min: 0, default: 0 }),
+}
+
 /** What an upstream allows: at most `limit` calls in any sliding window of `windowMs`. */
 export interface UpstreamLimit {
   readonly limit: number

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { startUpstream, type Upstream } from './upstream.ts'
+import { memoryUpstream } from './memory-upstream.ts'
+import { startUpstream, type Upstream, type UpstreamOptions } from './upstream.ts'
 
 let upstream: Upstream
 
@@ -34,6 +35,17 @@ describe('the upstream', () => {
     expect(seen?.at).toBeGreaterThan(before)
     expect(seen?.answeredAt).toBeGreaterThanOrEqual((seen?.at ?? 0) + 19)
     expect(seen?.answeredAt).toBeLessThan(after)
+  })
+
+  it.each<[string, object, RegExp]>([
+    ['no limit', { limit: 0 }, /limit must be a whole number of at least 1, not 0/],
+    ['a limit that is no number', { limit: Number.NaN }, /limit must be .*, not NaN/],
+    ['half a call', { limit: 2.5 }, /limit must be .*, not 2\.5/],
+    ['no window', { limit: 1, windowMs: 0 }, /windowMs must be a number above 0, not 0/],
+    ['less than no time', { limit: 1, latencyMs: -1 }, /latencyMs must be a number of at least 0, not -1/],
+  ])('is not started with %s, in which any test would pass; nor is one in memory', async (_, options, problem) => {
+    await expect(startUpstream(options as UpstreamOptions)).rejects.toThrow(problem)
+    expect(() => memoryUpstream(options as UpstreamOptions)).toThrow(problem)
   })
 
   it('does not start on a port that is taken, and says so', async () => {

@@ -1,7 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { UpstreamCall } from './upstream-ledger.ts'
+import { checkOptions, integer, optional } from '../assert.ts'
+import { ledgerRules, type UpstreamCall } from './upstream-ledger.ts'
 
 export type { UpstreamCall } from './upstream-ledger.ts'
 
@@ -15,6 +16,8 @@ export interface UpstreamOptions {
   /** On 127.0.0.1. @default a free one */
   port?: number
 }
+
+const upstreamRules = { ...ledgerRules, port: optional(integer({ min: 0, max: 65_535 })) }
 
 /** What arrived so far. */
 export interface UpstreamReport {
@@ -42,7 +45,7 @@ export interface Upstream {
 }
 
 export async function startUpstream(options: UpstreamOptions): Promise<Upstream> {
-  const { limit, windowMs = 1_000, latencyMs = 0, port = 0 } = options
+  const { limit, windowMs, latencyMs, port = 0 } = checkOptions('startUpstream', options, upstreamRules)
   const isSource = import.meta.url.endsWith('.ts')
   const program = new URL(isSource ? 'upstream-process.ts' : 'upstream-process.js', import.meta.url)
   const child = fork(fileURLToPath(program), [limit, windowMs, latencyMs, port].map(String), {
