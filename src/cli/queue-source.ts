@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Explanation, QueueEvent, QueueOverview } from '../index.ts'
 import { type ServerOptions, withServer } from './server-options.ts'
+import type { StoreOptions } from './store-config.ts'
 
 export interface EventsAsked {
   /** Id of the last event that is known; undefined: from now on. */
@@ -21,14 +22,6 @@ export interface QueueSource {
   /** Ends with the signal, with the last event if they are not to be followed, and with the server. */
   events(queue: string, options: EventsAsked): AsyncGenerator<QueueEvent>
   close(): Promise<void>
-}
-
-/** Which store to look into instead of asking a server. */
-export interface StoreOptions {
-  readonly config?: string
-  readonly redis?: string
-  readonly data?: string
-  readonly prefix?: string
 }
 
 export interface SourceOptions extends ServerOptions, StoreOptions {}

@@ -1,20 +1,9 @@
 import type { Explanation, Queue, QueueEvent, QueueOverview, Sluice } from '../index.ts'
 import { observeQueue } from '../sluice.ts'
-import { loadConfig } from './config.ts'
 import type { SluiceConfig } from './define-config.ts'
-import type { EventsAsked, QueueSource, StoreOptions } from './queue-source.ts'
+import type { EventsAsked, QueueSource } from './queue-source.ts'
 import { openSluice, queueOptionsOf, untilReady } from './serve/open-queues.ts'
-
-/** The config file with the store that the command line names. */
-async function storeConfig({ config: named, redis, data, prefix }: StoreOptions): Promise<SluiceConfig> {
-  const { config } = await loadConfig(process.cwd(), named)
-  return {
-    ...config,
-    redis: redis ?? config.redis ?? 'embedded',
-    ...(data === undefined ? {} : { dataDir: data }),
-    ...(prefix === undefined ? {} : { prefix }),
-  }
-}
+import { readStoreConfig, type StoreOptions } from './store-config.ts'
 
 /** Queues in a store, without a server. They are looked at, not declared: see `observeQueue`. */
 export class StoreSource implements QueueSource {
@@ -32,7 +21,7 @@ export class StoreSource implements QueueSource {
   }
 
   static async open(options: StoreOptions, named: readonly string[]): Promise<StoreSource> {
-    const config = await storeConfig(options)
+    const config = await readStoreConfig(options)
     const sluice = openSluice(config)
     try {
       await untilReady(sluice, config)

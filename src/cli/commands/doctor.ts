@@ -10,7 +10,8 @@ import type { ExitName } from '../exit-codes.ts'
 import { commaList } from '../option-values.ts'
 import type { Output, Style } from '../output.ts'
 import { ProgressBars } from '../progress-bar.ts'
-import { type StoreOptions, withStore } from '../queue-source.ts'
+import { withStore } from '../queue-source.ts'
+import { type StoreOptions, withStoreOf } from '../store-config.ts'
 
 interface DoctorOptions extends StoreOptions {
   readonly queue?: readonly string[]
@@ -50,7 +51,7 @@ async function doctor({ output, options }: Invocation<DoctorOptions>): Promise<E
   if (!loaded) return report.end('usage')
   for (const finding of checkConfig(loaded)) report.add(finding)
   if (report.hasFailed) return report.end('usage')
-  const config = { ...loaded.config, ...storeOf(options, loaded.config) }
+  const config = withStoreOf(loaded.config, options)
   const { openSluice } = await import('../serve/open-queues.ts')
   // A server that evicts is to be looked at as well, and told.
   const sluice = openSluice({ ...config, allowEviction: true, log: () => {} })
@@ -77,14 +78,6 @@ async function readConfig(options: DoctorOptions, report: Report): Promise<Loade
   } catch (error) {
     report.add(failure('config', toCliError(error).message, 'mend the config file, or name another with --config'))
     return undefined
-  }
-}
-
-function storeOf({ redis, data, prefix }: DoctorOptions, config: SluiceConfig): Partial<SluiceConfig> {
-  return {
-    redis: redis ?? config.redis ?? 'embedded',
-    ...(data === undefined ? {} : { dataDir: data }),
-    ...(prefix === undefined ? {} : { prefix }),
   }
 }
 

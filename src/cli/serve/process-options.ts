@@ -1,15 +1,11 @@
 import type { Command } from 'commander'
-import { loadConfig } from '../config.ts'
 import type { ServedQueue, SluiceConfig } from '../define-config.ts'
 import { commaList, rateIn, wholeNumber } from '../option-values.ts'
 import { privateRanges } from '../run/private-hosts.ts'
+import { readStoreConfig, type StoreConfig, type StoreOptions } from '../store-config.ts'
 
 /** What `serve` and `worker` have in common: where the store is, and which queues there are. */
-export interface ProcessOptions {
-  readonly config?: string
-  readonly redis?: string
-  readonly data?: string
-  readonly prefix?: string
+export interface ProcessOptions extends StoreOptions {
   readonly queue?: readonly string[]
   readonly concurrency?: number
   readonly allowHost?: readonly string[]
@@ -41,25 +37,20 @@ export function withProcessOptions(command: Command): Command {
 /** Options of the command line on top of the config file. */
 export async function processConfig(
   options: ProcessOptions,
-): Promise<SluiceConfig & { queues: Record<string, ServedQueue> }> {
-  const { config } = await loadConfig(process.cwd(), options.config)
-  const { redis = config.redis ?? 'embedded', data = config.dataDir, prefix = config.prefix } = options
-  return {
-    ...config,
-    redis,
-    ...(data === undefined ? {} : { dataDir: data }),
-    ...(prefix === undefined ? {} : { prefix }),
-    queues: queuesOf(config, options),
-  }
+): Promise<StoreConfig & { queues: Record<string, ServedQueue> }> {
+  const config = await readStoreConfig(options)
+  return { ...config, queues: queuesOf(config, options) }
 }
 
 function queuesOf(config: SluiceConfig, options: ProcessOptions): Record<string, ServedQueue> {
   const queues: Record<string, ServedQueue> = { ...config.queues }
   for (const text of options.queue ?? []) {
     const [name = '', limit] = text.split('=')
+    const before = queues[name]
     queues[name] = {
-      ...queues[name],
-      ...(limit === undefined ? {} : { limits: { queue: rateIn(`--queue ${text}`, limit) } }),
+      ...before,
+      // The rate is one of its limits: those of its tenants and levels, and others of its own, stay as the file has them.
+      ...(limit === undefined ? {} : { limits: { ...before?.limits, queue: rateIn(`--queue ${text}`, limit) } }),
     }
   }
   if (Object.keys(queues).length === 0) queues.default = {}

@@ -1,0 +1,29 @@
+import { loadConfig } from './config.ts'
+import type { SluiceConfig } from './define-config.ts'
+
+/** Where the command line says that the store is. */
+export interface StoreOptions {
+  readonly config?: string
+  readonly redis?: string
+  readonly data?: string
+  readonly prefix?: string
+}
+
+/** A config that names its store. */
+export type StoreConfig = SluiceConfig & Required<Pick<SluiceConfig, 'redis'>>
+
+/** The config file with the store that the command line names. */
+export async function readStoreConfig(options: StoreOptions): Promise<StoreConfig> {
+  const { config } = await loadConfig(process.cwd(), options.config)
+  return withStoreOf(config, options)
+}
+
+/** The same of a file that has been read. The command line goes before it; where neither says anything it is embedded. */
+export function withStoreOf(config: SluiceConfig, { redis, data, prefix }: StoreOptions): StoreConfig {
+  return {
+    ...config,
+    redis: redis ?? config.redis ?? 'embedded',
+    ...(data === undefined ? {} : { dataDir: data }),
+    ...(prefix === undefined ? {} : { prefix }),
+  }
+}
