@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
@@ -173,6 +173,22 @@ describe('sluice run', () => {
     const end = await sluice(['run', 'calls.ndjson', '--rate', '1/s', '--out', 'no/where.ndjson'], { cwd: folder })
 
     expect(end).toMatchObject({ code: 2, stderr: 'sluice: no/where.ndjson: its folder does not exist\n' })
+    expect((await upstream.report()).calls).toBe(0)
+  })
+
+  it('refuses to write its results over its calls', async () => {
+    const folder = folderOf(callsTo(2))
+    const calls = readFileSync(join(folder, 'calls.ndjson'), 'utf8')
+    symlinkSync('calls.ndjson', join(folder, 'link.ndjson'))
+
+    const args = ['run', 'link.ndjson', '--rate', '1/s', '--out', './calls.ndjson']
+    const end = await sluice(args, { cwd: folder })
+
+    expect(end).toMatchObject({ code: 2, stdout: '' })
+    expect(end.stderr).toBe(
+      'sluice: --out ./calls.ndjson is link.ndjson itself and would replace it: name another file\n',
+    )
+    expect(readFileSync(join(folder, 'calls.ndjson'), 'utf8')).toBe(calls)
     expect((await upstream.report()).calls).toBe(0)
   })
 

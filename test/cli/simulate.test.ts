@@ -42,6 +42,13 @@ describe('sluice simulate', () => {
     expect(readFileSync(chart, 'utf8')).toMatch(/^<svg [\s\S]*<\/svg>\n$/)
   })
 
+  it('refuses to draw its chart over its plan', async () => {
+    const plan = saved('kept.json', read(example))
+
+    expect(await simulate([plan, '--chart', plan])).toMatchObject({ code: 2, stdout: '' })
+    expect(readFileSync(plan, 'utf8')).toBe(read(example))
+  })
+
   it('tells programs everything as one document, the same each time', async () => {
     const [fromFile, fromInput] = await Promise.all([
       simulate([example, '--json']),

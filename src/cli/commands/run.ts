@@ -11,6 +11,7 @@ import { inspectCalls } from '../run/calls-file.ts'
 import { allowedPrivate } from '../run/private-hosts.ts'
 import { assertWritable, writeLines } from '../run/results-file.ts'
 import type { RunEnd } from '../run/run-calls.ts'
+import { assertOtherFile } from '../same-file.ts'
 
 interface RunOptions {
   readonly rate: string
@@ -54,8 +55,9 @@ export function runCommand(): Command {
 
 async function run({ output, options, args }: Invocation<RunOptions>): Promise<ExitName> {
   const path = args[0] as string
-  const file = await inspectCalls(path)
   const out = options.out ?? `${path.slice(0, path.length - extname(path).length)}.results.ndjson`
+  if (out !== STDOUT) await assertOtherFile('--out', { input: path, output: out })
+  const file = await inspectCalls(path)
   if (out !== STDOUT) await assertWritable(out)
   const settings = {
     rate: options.rate,

@@ -11,6 +11,7 @@ import { Interruption } from '../interruption.ts'
 import { wholeNumber } from '../option-values.ts'
 import type { Output } from '../output.ts'
 import { ProgressBars } from '../progress-bar.ts'
+import { assertOtherFile } from '../same-file.ts'
 import { chartOf } from '../simulate/chart.ts'
 import { summarize } from '../simulate/summary.ts'
 import { tablesOf } from '../simulate/tables.ts'
@@ -54,6 +55,7 @@ export function simulateCommand(): Command {
 
 async function simulate({ output, options, args }: Invocation<SimulateOptions>): Promise<ExitName> {
   const path = args[0] as string
+  if (options.chart !== undefined) await assertOtherFile('--chart', { input: path, output: options.chart })
   const read = await readPlan(path)
   const plan = { ...checkPlan(read), ...(options.seed === undefined ? {} : { seed: options.seed }) }
   warnOfLength(plan, output, options.yes === true)
