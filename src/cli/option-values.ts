@@ -40,18 +40,32 @@ export function rateIn(place: string, text: string): string {
   }
 }
 
-/** `30s`, `5min`; in ms. */
+// Timers count in 31 bits of ms, which is a little more: one that is set for longer ends at once.
+const LONGEST_DAYS = 24
+
+/** `30s`, `5min`; in ms, and no longer than a timer can wait. */
 export function duration(text: string): number {
   const ms = parseDuration(text)
   if (ms === undefined) throw new InvalidArgumentError('It must be a time such as 30s, 5min or 250ms.')
+  if (ms > LONGEST_DAYS * 86_400_000) throw new InvalidArgumentError(`It must be ${LONGEST_DAYS}d or shorter.`)
   return ms
 }
 
-/** A date, with a time or without; in ms since 1970. */
+// What Date.parse makes of anything else is a guess: 5 is the first of May 2001.
+const isoMoment = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/
+
+/** A date of ISO 8601, midnight in UTC, or with a time, which is that of this machine unless it names a zone; in ms since 1970. */
 export function moment(text: string): number {
-  const ms = Date.parse(text)
+  const date = isoMoment.exec(text)?.[1]
+  const ms = date === undefined || !isDate(date) ? Number.NaN : Date.parse(text)
   if (Number.isNaN(ms)) throw new InvalidArgumentError('It must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z.')
   return ms
+}
+
+/** Whether the calendar has it: Date.parse takes the 31st of February for the 3rd of March. */
+function isDate(date: string): boolean {
+  const ms = Date.parse(date)
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)
 }
 
 /** What a header of HTTP can hold. */
