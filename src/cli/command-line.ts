@@ -1,5 +1,6 @@
 import { type Command, CommanderError } from 'commander'
 import { CliError, problemOf, toCliError } from './cli-error.ts'
+import { linesWithoutControls, withoutControls } from './control-characters.ts'
 import { exitCodes } from './exit-codes.ts'
 import { createProgram } from './program.ts'
 
@@ -21,8 +22,8 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
     // Options are not known when the parser itself has refused them.
     const isAsked = (option: string) => args.slice(0, args.indexOf('--') >>> 0).includes(option)
     if (isAsked('--json')) process.stderr.write(`${JSON.stringify(problemOf(told))}\n`)
-    else process.stderr.write(`sluice: ${told.message.trim().replaceAll(/\s*\n\s*/g, ' ')}\n`)
-    if (isAsked('--debug')) process.stderr.write(`${stackOf(told)}\n`)
+    else process.stderr.write(`sluice: ${withoutControls(told.message.trim().replaceAll(/\s*\n\s*/g, ' '))}\n`)
+    if (isAsked('--debug')) process.stderr.write(`${linesWithoutControls(stackOf(told))}\n`)
   }
 }
 

@@ -44,6 +44,32 @@ describe('output', () => {
   })
 })
 
+describe('text of others', () => {
+  const nasty = 'x\x1b[2J\x9b2Jy'
+
+  it('moves no cursor, and leaves the colours of the command as they are', () => {
+    const { output: made, written } = output({ isTTY: true })
+
+    made.talk(`${made.style('red', nasty, 'talk')} ${nasty}`)
+    made.data({}, () => `${made.style('green', 'ok')} ${nasty}\n${nasty}`)
+
+    expect(written.talk).toBe('\x1b[31mx·[2J·2Jy\x1b[39m x·[2J·2Jy\n')
+    expect(written.data).toBe('\x1b[32mok\x1b[39m x·[2J·2Jy\nx·[2J·2Jy\n')
+  })
+
+  it('is as it was for programs', () => {
+    const { output: made, written } = output({ isJson: true })
+
+    made.json({ nasty })
+
+    expect(JSON.parse(written.data)).toEqual({ nasty })
+  })
+
+  it('does not break a table', () => {
+    expect(table(['error'], [['a\nb\x1b[31m']])).toBe('error\na·b·[31m')
+  })
+})
+
 describe('a table', () => {
   it('has columns wide enough for what is in them, and numbers to the right', () => {
     const text = table(

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { coloredWithoutControls, linesWithoutControls, withoutControls } from './control-characters.ts'
 import { textWidth } from './text-width.ts'
 
 /** What `util.styleText` is asked for here. */
@@ -12,7 +13,7 @@ export interface OutputStream {
 
 /**
  * Where a command writes: data on standard output, for programs; talk on standard error, for people. With `--json` all
- * data is JSON, one document a line.
+ * data is JSON, one document a line. What people read has no control characters but colours of `style`.
  */
 export class Output {
   readonly isJson: boolean
@@ -39,7 +40,7 @@ export class Output {
 
   /** One line of talk. */
   talk(line: string): void {
-    this.talkStream.write(`${line}\n`)
+    this.talkStream.write(`${coloredWithoutControls(line)}\n`)
   }
 
   /** Data as it is: one JSON document on one line. */
@@ -49,7 +50,8 @@ export class Output {
 
   /** Data a person reads; not called with `--json`. */
   text(lines: string): void {
-    this.#dataStream.write(lines.endsWith('\n') ? lines : `${lines}\n`)
+    const shown = coloredWithoutControls(lines)
+    this.#dataStream.write(shown.endsWith('\n') ? shown : `${shown}\n`)
   }
 
   /** The document with `--json`, the words for a person otherwise. */
@@ -61,7 +63,7 @@ export class Output {
   /** Coloured where standard output may be: a terminal, without NO_COLOR; or FORCE_COLOR. */
   style(style: Style, text: string, stream: 'data' | 'talk' = 'data'): string {
     const target = stream === 'data' ? this.#dataStream : this.talkStream
-    return this.#hasColor(target) ? styleText(style, text, { validateStream: false }) : text
+    return this.#hasColor(target) ? styleText(style, linesWithoutControls(text), { validateStream: false }) : text
   }
 
   #hasColor(stream: OutputStream): boolean {
@@ -91,7 +93,7 @@ export function table(heads: readonly string[], rows: readonly (readonly Cell[])
 
 function shown(cell: Cell): string {
   if (typeof cell === 'number') return new Intl.NumberFormat('en', { maximumFractionDigits: 2 }).format(cell)
-  return cell === undefined || cell === null || cell === '' ? '–' : String(cell)
+  return cell === undefined || cell === null || cell === '' ? '–' : withoutControls(String(cell))
 }
 
 function pad(text: string, width: number, toTheRight: boolean): string {

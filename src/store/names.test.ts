@@ -80,6 +80,7 @@ describe('a name', () => {
     ['a\nb', 'must not contain control characters'],
     ['a\u0000', 'must not contain control characters'],
     ['a\u007f', 'must not contain control characters'],
+    ['a\u009b2J', 'must not contain control characters'],
     ['a\ud800', 'must be well-formed Unicode (it has half of a surrogate pair)'],
     ['\udc00a', 'must be well-formed Unicode (it has half of a surrogate pair)'],
   ])('is refused with a reason', (value, problem) => {

@@ -21,8 +21,8 @@ export function problemOfName(name: unknown): string | undefined {
   if (typeof name !== 'string') return 'must be text'
   if (name.length < 1 || name.length > longestName)
     return `must have 1 to ${longestName} characters, not ${name.length}`
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they separate the fields of a record.
-  if (/[\u0000-\u001f\u007f]/.test(name)) return 'must not contain control characters'
+  // They separate the fields of a record, and move the cursor of whoever reads the name in a terminal: also U+0080 to U+009F.
+  if (/\p{Cc}/u.test(name)) return 'must not contain control characters'
   // In unicode mode this matches only a surrogate without its other half; two such names would become one in UTF-8.
   if (/\p{Surrogate}/u.test(name)) return 'must be well-formed Unicode (it has half of a surrogate pair)'
   return undefined

@@ -4,6 +4,7 @@ import { eventTypes } from '../../engine/events.ts'
 import type { QueueEvent } from '../../index.ts'
 import { CliError } from '../cli-error.ts'
 import { type Invocation, newCommand, onCall } from '../command.ts'
+import { withoutControls } from '../control-characters.ts'
 import { parseDuration } from '../duration.ts'
 import type { ExitName } from '../exit-codes.ts'
 import { Interruption } from '../interruption.ts'
@@ -139,7 +140,7 @@ function write(output: Output, event: QueueEvent & { readonly queue: string }, {
   output.data(event, () => {
     const { queue, id: _id, at, type, ...fields } = event
     const facts = Object.entries(fields).map(
-      ([name, value]) => `${name}=${name === 'until' ? instant(Number(value)) : value}`,
+      ([name, value]) => `${name}=${name === 'until' ? instant(Number(value)) : withoutControls(String(value))}`,
     )
     return [instant(at), ...(isOfSeveral ? [queue] : []), colored(output, type), ...facts].join('  ')
   })

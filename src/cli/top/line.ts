@@ -1,3 +1,4 @@
+import { withoutControls } from '../control-characters.ts'
 import type { Style } from '../output.ts'
 import { cutToWidth, textWidth } from '../text-width.ts'
 
@@ -22,11 +23,6 @@ export function paintLine(line: Line, width: number, paint: Paint): string {
     painted += style === undefined ? cut : paint(style, cut)
   }
   return painted.trimEnd()
-}
-
-/** A name may hold anything; what moves the cursor must not reach the terminal. */
-function withoutControls(text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, '·')
 }
 
 export interface Column {
