@@ -1,25 +1,13 @@
 import { z } from 'zod'
-import { congestionLevels } from '../../engine/congestion.ts'
 import type { Queue } from '../../engine/queue.ts'
+import { backlogFields, exampleBacklog, congestionLevel as level } from '../backlog-fields.ts'
 import { type App, type Context, callerOf, queueOf, tenantOf } from '../context.ts'
 import { done, instant, limitParam, queueParam, tenantName } from '../fields.ts'
 import { operators, overseers, readers } from '../roles.ts'
 
-const level = z.enum(congestionLevels).meta({ description: 'By how many times the shortest backoff it is.' })
-
-const backlog = {
-  waiting: z.number(),
-  speed: z.number().meta({ description: 'Starts a second over the last ten.' }),
-  isMeasured: z.boolean().meta({ description: 'False: the speed is what limits let expect.' }),
-  backoffMs: z.number().meta({ description: 'How long a job waits that an upstream pushes back now.' }),
-  level,
-  etaMs: z.number().meta({ description: 'Until all that waits has started.' }),
-  etaAt: instant,
-}
-
 const tenantCongestion = z.object({
   tenant: z.string(),
-  ...backlog,
+  ...backlogFields,
   throttles: z.number(),
   lastThrottledAt: instant.optional(),
   lastBackoffMs: z.number().optional(),
@@ -30,13 +18,7 @@ const moment = { at: instant, waiting: z.number(), speed: z.number(), backoffMs:
 
 const example = {
   tenant: 'acme',
-  waiting: 500,
-  speed: 100,
-  isMeasured: true,
-  backoffMs: 6000,
-  level: 'MODERATE',
-  etaMs: 5000,
-  etaAt: 1768000005000,
+  ...exampleBacklog,
   throttles: 3,
   lastThrottledAt: 1768000000000,
   averageThrottlesPerJob: 0.02,
@@ -52,7 +34,7 @@ const exampleMoment = {
 
 const summary = z
   .object({
-    ...backlog,
+    ...backlogFields,
     activeTenants: z.number(),
     worst: z.object({ tenant: z.string(), level }).optional(),
     tenants: z.array(tenantCongestion).meta({ description: 'Those that have longest to wait, the longest first.' }),
@@ -61,13 +43,7 @@ const summary = z
     description: 'For the key of a tenant its own jobs only.',
     examples: [
       {
-        waiting: 500,
-        speed: 100,
-        isMeasured: true,
-        backoffMs: 6000,
-        level: 'MODERATE',
-        etaMs: 5000,
-        etaAt: 1768000005000,
+        ...exampleBacklog,
         activeTenants: 1,
         worst: { tenant: 'acme', level: 'MODERATE' },
         tenants: [example],

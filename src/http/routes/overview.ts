@@ -1,11 +1,10 @@
 import { z } from 'zod'
-import { congestionLevels } from '../../engine/congestion.ts'
+import { backlogFields, congestionLevel, exampleBacklog } from '../backlog-fields.ts'
 import { type App, type Context, queueOf } from '../context.ts'
 import { instant, level, limitStatus, queueParam } from '../fields.ts'
 import { overseers } from '../roles.ts'
 
 const count = z.number()
-const congestion = z.enum(congestionLevels)
 
 const worker = z.object({
   client: z.string().meta({ description: 'Unique for each start of a process.' }),
@@ -28,7 +27,7 @@ const tenant = z.object({
   delayed: count,
   running: count,
   longestWaitMs: z.number(),
-  level: congestion,
+  level: congestionLevel,
   speed: z.number().meta({ description: 'Starts a second.' }),
   etaMs: z.number().meta({ description: 'Until all that waits has started.' }),
 })
@@ -40,16 +39,7 @@ const overview = z
     paused: z.boolean(),
     levelsPaused: z.array(level),
     counts: z.record(z.string(), count),
-    backlog: z.object({
-      waiting: count,
-      speed: z.number(),
-      isMeasured: z.boolean(),
-      backoffMs: z.number(),
-      level: congestion,
-      etaMs: z.number(),
-      etaAt: instant,
-      activeTenants: count,
-    }),
+    backlog: z.object({ ...backlogFields, activeTenants: count }),
     limits: z.array(limitStatus),
     workers: z.array(worker),
     tenants: z.array(tenant).meta({ description: 'Those that have longest to wait first, then others that run.' }),
@@ -62,16 +52,7 @@ const overview = z
         paused: false,
         levelsPaused: [],
         counts: { waiting: 500, delayed: 0, running: 10, submitted: 1510, succeeded: 1000 },
-        backlog: {
-          waiting: 500,
-          speed: 100,
-          isMeasured: true,
-          backoffMs: 6000,
-          level: 'MODERATE',
-          etaMs: 5000,
-          etaAt: 1768000005000,
-          activeTenants: 1,
-        },
+        backlog: { ...exampleBacklog, activeTenants: 1 },
         limits: [],
         workers: [{ client: 'a1-0f0f0f0f0f0f-pool', pid: 361, running: 10, isIdle: false }],
         tenants: [
