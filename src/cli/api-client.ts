@@ -17,6 +17,13 @@ interface ProblemDocument {
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
+export interface UploadOptions {
+  readonly query?: Query
+  readonly headers?: Readonly<Record<string, string>>
+  /** Breaks it off; what has arrived by then stays with the server. */
+  readonly signal?: AbortSignal
+}
+
 /** The HTTP API of a running server, with its problem documents as errors that a person is told. */
 export class ApiClient {
   readonly #base: URL
@@ -53,13 +60,14 @@ export class ApiClient {
   async upload<Answer>(
     path: string,
     body: AsyncIterable<Uint8Array>,
-    { query = {}, headers = {} }: { query?: Query; headers?: Readonly<Record<string, string>> } = {},
+    { query = {}, headers = {}, signal }: UploadOptions = {},
   ): Promise<Answer> {
     const init = {
       method: 'POST',
       body,
       duplex: 'half' as const,
       headers: { 'content-type': 'application/x-ndjson', ...headers },
+      ...(signal === undefined ? {} : { signal }),
     }
     return this.#json(await this.#send(path, init, query))
   }

@@ -1,10 +1,13 @@
 import { CliError } from './cli-error.ts'
-import { nameOfInput, readJsonLines } from './ndjson.ts'
+import { nameOfInput, type ReadOptions, readJsonLines } from './ndjson.ts'
 
 /** Each job of a file as a line of JSON, as the server takes it. */
-export async function* readJobLines(path: string, options: { isPayload: boolean }): AsyncGenerator<string> {
-  for await (const { line, value } of readJsonLines(path)) {
-    if (options.isPayload) yield `${JSON.stringify({ payload: value })}\n`
+export async function* readJobLines(
+  path: string,
+  { isPayload, ...options }: { isPayload: boolean } & ReadOptions,
+): AsyncGenerator<string> {
+  for await (const { line, value } of readJsonLines(path, options)) {
+    if (isPayload) yield `${JSON.stringify({ payload: value })}\n`
     else if (typeof value === 'object' && value !== null && 'payload' in value) yield `${JSON.stringify(value)}\n`
     else {
       throw new CliError(

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import type { Readable } from 'node:stream'
+import { addAbortSignal, type Readable } from 'node:stream'
 import { CliError } from './cli-error.ts'
 
 /** One line of a file of JSON documents. */
@@ -12,9 +12,17 @@ export interface JsonLine {
 /** A line longer than this is no job, and a file without line ends must not fill the memory. */
 const LONGEST_LINE_BYTES = 16 * 1024 * 1024
 
+export interface ReadOptions {
+  /** Sees the file as it is. */
+  readonly onBytes?: (chunk: Buffer) => void
+  /** Ends the reading; standard input would otherwise be waited for. */
+  readonly signal?: AbortSignal
+}
+
 /** Opens a file, or standard input for `-`. */
-function openInput(path: string): Readable {
-  return path === '-' ? process.stdin : createReadStream(path)
+function openInput(path: string, signal: AbortSignal | undefined): Readable {
+  const input = path === '-' ? process.stdin : createReadStream(path)
+  return signal === undefined ? input : addAbortSignal(signal, input)
 }
 
 /** What to call it in messages. */
@@ -23,10 +31,10 @@ export function nameOfInput(path: string): string {
 }
 
 /** Each non-empty line as JSON; refuses the first that is none. */
-export async function* readJsonLines(path: string, onBytes?: (chunk: Buffer) => void): AsyncGenerator<JsonLine> {
+export async function* readJsonLines(path: string, options: ReadOptions = {}): AsyncGenerator<JsonLine> {
   const name = nameOfInput(path)
   let line = 0
-  for await (const text of readLines(path, onBytes)) {
+  for await (const text of readLines(path, options)) {
     line += 1
     // A byte order mark is what some editors put before the first line.
     const trimmed = (line === 1 ? text.replace(/^\uFEFF/, '') : text).trim()
@@ -43,11 +51,11 @@ function parseLine(text: string, place: string): unknown {
   }
 }
 
-async function* readLines(path: string, onBytes: ((chunk: Buffer) => void) | undefined): AsyncGenerator<string> {
+async function* readLines(path: string, { onBytes, signal }: ReadOptions): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   let rest = ''
   try {
-    for await (const chunk of openInput(path) as AsyncIterable<Buffer>) {
+    for await (const chunk of openInput(path, signal) as AsyncIterable<Buffer>) {
       onBytes?.(chunk)
       const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
       rest = lines.pop() ?? ''

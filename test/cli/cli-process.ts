@@ -25,6 +25,8 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>
   /** What comes on standard input; nothing unless given. */
   readonly input?: string
+  /** More may come after it, as from a terminal. */
+  readonly keepsInputOpen?: boolean
   /** The main file of a built package. @default that of `npm test`, or the source */
   readonly main?: string
   /** Before its neighbours, for what is measured in time; its Redis server inherits it. */
@@ -56,7 +58,8 @@ export class CliProcess {
   #stdout = ''
   #stderr = ''
 
-  constructor(args: readonly string[], { cwd = root, env = {}, input = '', main, goesFirst = false }: CliOptions = {}) {
+  constructor(args: readonly string[], options: CliOptions = {}) {
+    const { cwd = root, env = {}, input = '', keepsInputOpen = false, main, goesFirst = false } = options
     const [node = '', ...program] = cliCommand(main)
     this.#child = spawn(node, [...program, ...args], { cwd, env: cliEnvironment(env) })
     if (goesFirst) goFirst(this.#child.pid)
@@ -67,7 +70,8 @@ export class CliProcess {
       this.#stderr += text
     })
     this.#child.stdin.on('error', () => {})
-    this.#child.stdin.end(input)
+    this.#child.stdin.write(input)
+    if (!keepsInputOpen) this.#child.stdin.end()
     this.#ended = once(this.#child, 'close').then(([code, signal]) => {
       running.delete(this)
       return {

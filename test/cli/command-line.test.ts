@@ -79,6 +79,17 @@ describe('the command line', () => {
   })
 })
 
+describe('an option that would do nothing', () => {
+  it.each([
+    ['demo --limit 5', '--limit needs --only-upstream: the demo has a plan of its own'],
+    ['demo --port 7720', '--port needs --only-upstream: the demo takes a free one'],
+    ['submit - -t acme --timeout 5s', '--timeout needs --wait'],
+    ['top --once --interval 5s', '--once looks once, and has no use for --interval'],
+  ])('is refused: %s', async (line, says) => {
+    expect(await sluice(line.split(' '))).toMatchObject({ code: 2, stdout: '', stderr: `sluice: ${says}\n` })
+  })
+})
+
 describe('a command that is refused', () => {
   it('ends with what the answer means', async () => {
     const codes = { 400: 2, 401: 9, 403: 9, 404: 3, 409: 4, 410: 3, 429: 10, 500: 1, 503: 8 }

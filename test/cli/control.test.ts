@@ -36,6 +36,17 @@ describe('sluice tenants', () => {
     expect(resumed).toMatchObject({ tenant: 'acme', weight: 3 })
   })
 
+  it('takes a rate and a level off again', async () => {
+    const set = (...args: string[]) => server.data(['tenants', 'set', 'globex', '-q', 'web', ...args])
+
+    const [own] = await set('--rate', '5/s', '--level', 'low')
+    const [without] = await set('--rate', 'none', '--level', 'none')
+
+    expect(own).toMatchObject({ levelOverride: 'low', limits: [{ scope: 'tenant', limit: 5 }] })
+    expect(without).toMatchObject({ tenant: 'globex', limits: [] })
+    expect(without).not.toHaveProperty('levelOverride')
+  })
+
   it('says what can be set, when nothing or nonsense is to be', async () => {
     const nothing = await server.sluice(['tenants', 'set', 'acme', '-q', 'web'])
     const nonsense = await server.sluice(['tenants', 'set', 'acme', '-q', 'web', '--base-priority', 'first'])

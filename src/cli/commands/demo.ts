@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { startUpstream } from '../../testing/upstream.ts'
+import { CliError } from '../cli-error.ts'
 import { type Invocation, newCommand, onCall } from '../command.ts'
 import { demoPlan } from '../demo/demo-plan.ts'
 import { figuresOf, reportText } from '../demo/demo-report.ts'
@@ -8,10 +9,12 @@ import { Interruption } from '../interruption.ts'
 import { wholeNumber } from '../option-values.ts'
 
 interface DemoOptions {
-  readonly limit: number
+  readonly limit?: number
   readonly onlyUpstream?: true
   readonly port?: number
 }
+
+const DEFAULT_LIMIT = 500
 
 export function demoCommand(): Command {
   const command = newCommand('demo', {
@@ -22,11 +25,21 @@ export function demoCommand(): Command {
     examples: ['sluice demo', 'sluice demo --json | tail -n 1', 'sluice demo --only-upstream --port 7720 --limit 500'],
   })
     .option('--only-upstream', 'start only the upstream, to aim calls of your own at, until Ctrl-C')
-    .option('--limit <calls>', 'of that upstream: calls in any second', wholeNumber({ min: 1, max: 1_000_000 }), 500)
+    .option(
+      '--limit <calls>',
+      `of that upstream: calls in any second (default: ${DEFAULT_LIMIT})`,
+      wholeNumber({ min: 1, max: 1_000_000 }),
+    )
     .option('--port <port>', 'of that upstream; a free one unless given', wholeNumber({ min: 1, max: 65_535 }))
-  return onCall<DemoOptions>(command, (invocation) =>
-    invocation.options.onlyUpstream ? serveUpstream(invocation) : showMainJob(invocation),
-  )
+  return onCall<DemoOptions>(command, demo)
+}
+
+async function demo(invocation: Invocation<DemoOptions>): Promise<ExitName> {
+  const { onlyUpstream, limit, port } = invocation.options
+  if (onlyUpstream) return serveUpstream(invocation)
+  if (limit !== undefined) throw new CliError('usage', '--limit needs --only-upstream: the demo has a plan of its own')
+  if (port !== undefined) throw new CliError('usage', '--port needs --only-upstream: the demo takes a free one')
+  return showMainJob(invocation)
 }
 
 async function showMainJob({ output }: Invocation<DemoOptions>): Promise<ExitName> {
@@ -49,13 +62,10 @@ async function showMainJob({ output }: Invocation<DemoOptions>): Promise<ExitNam
 
 /** For `sluice run` and whatever else calls an API: says what arrived when it is asked to end. */
 async function serveUpstream({ output, options }: Invocation<DemoOptions>): Promise<ExitName> {
+  const { limit = DEFAULT_LIMIT, port } = options
   const interruption = Interruption.listen(() => {})
-  const upstream = await startUpstream({
-    limit: options.limit,
-    latencyMs: 20,
-    ...(options.port === undefined ? {} : { port: options.port }),
-  })
-  output.talk(`An upstream that takes ${options.limit} calls in any second: ${upstream.url}`)
+  const upstream = await startUpstream({ limit, latencyMs: 20, ...(port === undefined ? {} : { port }) })
+  output.talk(`An upstream that takes ${limit} calls in any second: ${upstream.url}`)
   output.talk(`What it saw: ${upstream.url}/-/report. Ctrl-C ends it.`)
   await interruption.asked()
   const report = await upstream.report()

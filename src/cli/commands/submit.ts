@@ -8,7 +8,7 @@ import { type Invocation, newCommand, onCall } from '../command.ts'
 import type { ExitName } from '../exit-codes.ts'
 import { Interruption } from '../interruption.ts'
 import { inChunks, readJobLines } from '../job-lines.ts'
-import { nameOfInput } from '../ndjson.ts'
+import { nameOfInput, type ReadOptions } from '../ndjson.ts'
 import { decimal, duration, headerText } from '../option-values.ts'
 import type { Output } from '../output.ts'
 import { ProgressBars } from '../progress-bar.ts'
@@ -41,8 +41,8 @@ export function submitCommand(): Command {
     summary: 'submit a file of jobs, or standard input, as one action',
     details:
       'Each line is a job: {"payload":{…},"id":"…","type":"…"}; only payload is needed. With --payloads each line is the ' +
-      'payload itself. Under the same --action it can be submitted again after a failure: it goes on after the lines ' +
-      'that were accepted.',
+      'payload itself. Under the same --action it can be submitted again after a failure or Ctrl-C, which say its name: it ' +
+      'goes on after the lines that were accepted.',
     examples: [
       'sluice submit jobs.ndjson --queue promotions --tenant acme --type send --wait',
       'zcat urls.ndjson.gz | sluice submit - --tenant acme --type http.request --payloads',
@@ -68,6 +68,7 @@ export function submitCommand(): Command {
 }
 
 async function submit({ output, options, args }: Invocation<SubmitOptions>): Promise<ExitName> {
+  if (options.timeout !== undefined && !options.wait) throw new CliError('usage', '--timeout needs --wait')
   const path = args[0] ?? '-'
   // A file is read to its end before anything of it is submitted; what comes through a pipe cannot be.
   const jobs = path === '-' && !options.dryRun ? undefined : await countJobs(path, options)
@@ -76,13 +77,13 @@ async function submit({ output, options, args }: Invocation<SubmitOptions>): Pro
     return 'ok'
   }
   return useApi(options, async (api) => {
-    const action = await upload(api, path, options, sending(output, jobs))
-    if (!options.wait) {
-      output.data(action, () => `${action.id}: ${action.accepted} jobs; follow it: sluice actions watch ${action.id}`)
-      return 'ok'
-    }
     const interruption = Interruption.listen(() => {})
     try {
+      const action = await upload(api, path, options, { shown: sending(output, jobs), interruption })
+      if (!options.wait) {
+        output.data(action, () => `${action.id}: ${action.accepted} jobs; follow it: sluice actions watch ${action.id}`)
+        return interruption.exit ?? 'ok'
+      }
       const exit = await watchAction(api, action.id, { output, interruption, timeoutMs: options.timeout })
       const end = await api.get<ActionView>(actionPath(action.id))
       output.data(end, () => `${end.id}: ${end.state}, ${end.counts.succeeded} succeeded, ${end.counts.failed} failed`)
@@ -100,8 +101,8 @@ async function countJobs(path: string, options: SubmitOptions): Promise<number> 
 }
 
 /** The jobs of the file, as the server takes them. */
-function linesOf(path: string, { payloads }: SubmitOptions): AsyncGenerator<string> {
-  return readJobLines(path, { isPayload: payloads === true })
+function linesOf(path: string, { payloads }: SubmitOptions, reading: ReadOptions = {}): AsyncGenerator<string> {
+  return readJobLines(path, { isPayload: payloads === true, ...reading })
 }
 
 /** Shows how many have gone out, of how many if that is known. */
@@ -109,12 +110,15 @@ function sending(output: Output, total: number | undefined) {
   return async function* (lines: AsyncIterable<string>): AsyncGenerator<string> {
     const bars = new ProgressBars(output)
     let done = 0
-    for await (const line of lines) {
-      done += 1
-      bars.update([{ label: 'submitting', done, total }])
-      yield line
+    try {
+      for await (const line of lines) {
+        done += 1
+        bars.update([{ label: 'submitting', done, total }])
+        yield line
+      }
+    } finally {
+      bars.clear()
     }
-    bars.clear()
   }
 }
 
@@ -122,24 +126,35 @@ async function upload(
   api: ApiClient,
   path: string,
   options: SubmitOptions,
-  shown: (lines: AsyncIterable<string>) => AsyncIterable<string>,
+  { shown, interruption }: { shown: ReturnType<typeof sending>; interruption: Interruption },
 ): Promise<SubmittedAction> {
   const { queue, tenant, type, level, keepResults, failFast, maxFailureRatio, seal } = options
   // Named here, so that a submit that breaks off can be repeated.
   const name = options.action ?? randomUUID()
+  const { signal } = interruption
+  const lines = inChunks(shown(linesOf(path, options, { signal })))
   try {
-    return await api.upload<SubmittedAction>(queuePath(queue, 'actions'), inChunks(shown(linesOf(path, options))), {
+    return await api.upload<SubmittedAction>(queuePath(queue, 'actions'), lines, {
       query: { tenant, type, level, keepResults, failFast, maxFailureRatio, seal: seal ? undefined : false },
       headers: { 'idempotency-key': JSON.stringify(name) },
+      signal,
     })
   } catch (error) {
+    if (interruption.exit !== undefined) {
+      throw brokenOff(new CliError(interruption.exit, 'not all jobs were submitted', { cause: error }), name)
+    }
     // What the server itself has refused is no stream that broke off.
     const isBrokenOff = error instanceof CliError && error.details.status === undefined
     if (!isBrokenOff || (error.exit !== 'unreachable' && path !== '-')) throw error
-    const { exit, message, details } = error
-    throw new CliError(exit, `${message}; to go on, submit the same jobs with --action ${name}`, {
-      cause: error,
-      details,
-    })
+    throw brokenOff(error, name)
   }
+}
+
+/** The server has some of the jobs. Nobody else knows the name under which the rest belongs to them. */
+function brokenOff(error: CliError, action: string): CliError {
+  const { exit, message, details } = error
+  return new CliError(exit, `${message}; to go on, submit the same jobs with --action ${action}`, {
+    cause: error,
+    details: { ...details, action },
+  })
 }

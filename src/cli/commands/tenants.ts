@@ -157,8 +157,12 @@ function set(): Command {
         'none',
       ]),
     )
-    .option('--rate <rate>', 'its own limit instead of that of every tenant: 50/s', rate)
+    .option('--rate <rate>', 'its own limit instead of that of every tenant: 50/s; none takes it off', rateOrNone)
   return change<SetOptions>(command, patchOf)
+}
+
+function rateOrNone(text: string): string {
+  return text === 'none' ? text : rate(text)
 }
 
 function patchOf({ weight, basePriority, level, rate: limit }: SetOptions): object {
@@ -166,7 +170,7 @@ function patchOf({ weight, basePriority, level, rate: limit }: SetOptions): obje
     ...(weight === undefined ? {} : { weight }),
     ...(basePriority === undefined ? {} : { basePriority }),
     ...(level === undefined ? {} : { level: level === 'none' ? null : level }),
-    ...(limit === undefined ? {} : { limits: { tenant: limit } }),
+    ...(limit === undefined ? {} : { limits: { tenant: limit === 'none' ? null : limit } }),
   }
   if (Object.keys(patch).length > 0) return patch
   throw new CliError('usage', 'say what to set: --weight, --base-priority, --level or --rate')

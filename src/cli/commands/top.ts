@@ -52,15 +52,14 @@ async function top({ output, options }: Invocation<TopOptions>): Promise<ExitNam
   if (interval !== undefined && interval < SHORTEST_INTERVAL_MS) {
     throw new CliError('usage', `--interval must be ${SHORTEST_INTERVAL_MS}ms or longer`)
   }
+  if (interval !== undefined && once) throw new CliError('usage', '--once looks once, and has no use for --interval')
   const named = queue === undefined ? [] : [queue]
   return useSource(options, named, async (source) => {
     const [first, ...others] = named.length > 0 ? named : await source.queues()
     if (first === undefined) throw new CliError('notFound', `${source.name} has no queue that this key may see`)
     const queues: [string, ...string[]] = [first, ...others]
     if (output.isJson)
-      return once || interval === undefined
-        ? documents(source, queues, output)
-        : stream(source, queues, interval, output)
+      return interval === undefined ? documents(source, queues, output) : stream(source, queues, interval, output)
     if (once || !canDraw(process.stdout, process.env)) return texts(source, queues, { output, options })
     return live(source, queues, { output, options })
   })

@@ -34,7 +34,7 @@ export async function inspectCalls(path: string): Promise<CallsFile> {
   const hosts = new Set<string>()
   const ids = new Set<string>()
   let count = 0
-  for await (const { line, value } of readJsonLines(path, (chunk) => digest.update(chunk))) {
+  for await (const { line, value } of readJsonLines(path, { onBytes: (chunk) => digest.update(chunk) })) {
     const place = `${path}:${line}`
     const { id, payload } = toCall(value, line, place)
     if (ids.has(id)) throw new CliError('usage', `${place}: has the id ${JSON.stringify(id)} of an earlier line`)
