@@ -2,15 +2,21 @@ import type { Clock } from '../clock.ts'
 import type { Level } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
-import { type DueWork, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
+import { type ClaimReply, type DueWork, type FinishedJob, finishAndClaim } from '../store/scripts/finish-and-claim.ts'
 import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
+import { finishedJob } from './finish.ts'
 import { Grant } from './grant.ts'
 import { decodeJobs } from './job.ts'
+import type { Log } from './log.ts'
 import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
 import type { RunEnds } from './run-ends.ts'
+import { buryUnreadable } from './unreadable-job.ts'
 
 interface ClaimerParts {
+  /** Of the queue. */
+  readonly name: string
+  readonly log: Log
   readonly clock: Clock
   readonly redis: Redis
   readonly requests: Requests
@@ -18,7 +24,13 @@ interface ClaimerParts {
   readonly figures: QueueFigures
   readonly ends: RunEnds
   readonly onDue: (due: DueWork) => void
-  readonly recordCongestion: () => Promise<void>
+  readonly recordCongestion: () => void
+}
+
+interface Claim {
+  readonly wanted: number
+  readonly leaseMs: number
+  readonly levels: readonly Level[]
 }
 
 /** Claims for callers with a loop of their own. */
@@ -29,31 +41,56 @@ export class Claimer {
     this.#parts = parts
   }
 
-  /** As many as there are, up to `wanted`. Does not wait for more. */
-  async claim(claim: { wanted: number; leaseMs: number; levels: readonly Level[] }): Promise<ClaimedJob[]> {
-    const { clock, requests, figures, onDue, recordCongestion } = this.#parts
-    const { wanted, leaseMs } = claim
+  /**
+   * As many as there are, up to `wanted`. Does not wait for more. What was found is leased, and is answered also where asking
+   * for more has failed: the next claim says why.
+   */
+  async claim(claim: Claim): Promise<ClaimedJob[]> {
+    const { clock } = this.#parts
     const found: ClaimedJob[] = []
+    let unreadable: FinishedJob[] = []
     for (;;) {
       const sentAt = clock.now()
-      const reply = await finishAndClaim(requests, {
-        wanted: wanted - found.length,
-        levels: claim.levels.join(' '),
-        leaseMs,
-        idleForMs: 0,
-        hasSuspect: false,
-        finished: [],
-      })
-      onDue(reply)
-      const freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
-      const jobs = decodeJobs(reply.fence, reply.jobs, reply.kept)
-      figures.claims.observe(jobs.length)
-      for (const job of jobs) {
-        const grant = new Grant({ ...this.#parts, job, freshUntil })
-        found.push(new ClaimHandle({ ...this.#parts, job, grant, leaseMs }))
+      let reply: ClaimReply
+      try {
+        reply = await this.#ask(claim, claim.wanted - found.length, unreadable)
+      } catch (error) {
+        if (found.length > 0) return found
+        throw error
       }
-      if (reply.isToRecord) await recordCongestion()
-      if (reply.word !== 'again' || found.length >= wanted) return found
+      unreadable = this.#take(reply, { sentAt, leaseMs: claim.leaseMs }, found)
+      // Their places are free again, and they are told of with the next call.
+      const isMore = reply.word === 'again' || unreadable.length > 0
+      if (!isMore || found.length >= claim.wanted) return found
     }
+  }
+
+  #ask({ leaseMs, levels }: Claim, wanted: number, finished: readonly FinishedJob[]): Promise<ClaimReply> {
+    return finishAndClaim(this.#parts.requests, {
+      ...{ wanted, leaseMs, finished },
+      levels: levels.join(' '),
+      idleForMs: 0,
+      hasSuspect: false,
+    })
+  }
+
+  /** Adds what was claimed to `found`. Answers what is to be told of those that cannot be read. */
+  #take(reply: ClaimReply, { sentAt, leaseMs }: { sentAt: number; leaseMs: number }, found: ClaimedJob[]) {
+    const { name, log, figures, onDue, recordCongestion } = this.#parts
+    onDue(reply)
+    if (reply.isToRecord) recordCongestion()
+    const freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
+    const jobs = decodeJobs(reply.fence, reply.jobs, reply.kept)
+    figures.claims.observe(jobs.length)
+    const unreadable: FinishedJob[] = []
+    for (const job of jobs) {
+      if (job.damage !== undefined) {
+        unreadable.push(finishedJob(job, buryUnreadable(job, name, log), undefined, undefined))
+        continue
+      }
+      const grant = new Grant({ ...this.#parts, job, freshUntil })
+      found.push(new ClaimHandle({ ...this.#parts, job, grant, leaseMs }))
+    }
+    return unreadable
   }
 }

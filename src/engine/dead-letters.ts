@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { InvalidOptionsError } from '../errors.ts'
 import type { QueueKeys } from '../store/keys.ts'
 import { type Level, parseJobKey } from '../store/names.ts'
-import type { JobErrorRecord } from '../store/record.ts'
+import { type JobErrorRecord, readPayload } from '../store/record.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
 import { type FoundLetter, readDeadLetters } from '../store/scripts/read-dead-letters.ts'
@@ -23,7 +23,7 @@ export interface DeadLetter {
   readonly action: string | undefined
   readonly type: string
   readonly payload: unknown
-  /** `failed`, `discarded`, `throttled`, `stalled` or `unknown-type`. */
+  /** `failed`, `discarded`, `throttled`, `stalled`, `unknown-type` or `unreadable`. */
   readonly reason: string
   readonly error: JobErrorRecord | undefined
   readonly attempts: number
@@ -113,7 +113,7 @@ function toLetter({ jobKey, diedAt, reason, record }: FoundLetter): DeadLetter[]
       lane: place.lane,
       action: place.action,
       type: record.type,
-      payload: JSON.parse(record.payload),
+      payload: readPayload(record.payload),
       reason,
       error: record.history.error,
       attempts: record.history.attempts,

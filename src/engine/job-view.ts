@@ -1,5 +1,5 @@
 import { type Level, parseJobKey } from '../store/names.ts'
-import type { JobErrorRecord } from '../store/record.ts'
+import { type JobErrorRecord, readPayload } from '../store/record.ts'
 import type { Requests } from '../store/requests.ts'
 import { type JobAddress, type JobState, readJob } from '../store/scripts/read-job.ts'
 
@@ -40,7 +40,7 @@ export async function viewJob(requests: Requests, address: JobAddress, id: strin
     action: place.action,
     state,
     type: record?.type,
-    payload: record && JSON.parse(record.payload),
+    payload: record && readPayload(record.payload),
     attempts: record?.history.attempts,
     createdAt: record?.createdAt,
     error: record?.history.error,

@@ -35,6 +35,14 @@ it('counts runs that failed, and nothing else, as attempts', () => {
   expect(new LeasedJob('normal:default:5:a', '9', `2,1,7,0,retry,${text}`).attempt).toBe(3)
 })
 
+it('reads the others of a claim when one cannot be read', () => {
+  const [first, second, third] = decodeJobs('9', ['low:%:5:%zz', 'nonsense', 'low:default:6:a', text, 'low:x'], [])
+
+  expect(first).toMatchObject({ key: 'low:%:5:%zz', tenant: '%zz', damage: expect.any(TypeError) })
+  expect(second).toMatchObject({ type: 'SEND', damage: undefined })
+  expect(third).toMatchObject({ damage: expect.any(TypeError) })
+})
+
 it('gives the same payload each time it is asked', () => {
   const job = new LeasedJob('normal:default:5:a', '9', text)
 

@@ -1,5 +1,5 @@
 import { actionOfLane, fromToken, type Level } from '../store/names.ts'
-import { decodeRecord, type JobRecord } from '../store/record.ts'
+import { damagedRecord, decodeRecord, type JobRecord } from '../store/record.ts'
 
 /** A job as its handler sees it. */
 export interface Job<Payload = unknown> {
@@ -24,6 +24,7 @@ export interface Job<Payload = unknown> {
 export type GrantedBy = Readonly<Record<string, string>>
 
 const noParts: readonly string[] = []
+const standingPattern = /^\^(high|normal|low)(&[^\n]*)?\n/
 const noGrant: GrantedBy = {}
 
 /** A job under a lease, decoded from a claim's reply. */
@@ -41,6 +42,8 @@ export class LeasedJob implements Job {
   readonly actionLane: string
   /** Which member of a pool granted it, by the limit's name. */
   readonly grant: GrantedBy
+  /** Why its record cannot be read; undefined for every job that can run. */
+  readonly damage: unknown
   /** Its action keeps what its handler returns. */
   keepsResult = false
   #payload: unknown
@@ -51,11 +54,21 @@ export class LeasedJob implements Job {
    *   `^<level>&<limit>=<member>\n` where a member of a pool granted it.
    */
   constructor(key: string, fence: string, text: string) {
-    const recordStart = text.startsWith('^') ? text.indexOf('\n') + 1 : 0
+    const recordStart = text.startsWith('^') && standingPattern.test(text) ? text.indexOf('\n') + 1 : 0
     const [standing, ...members] = recordStart === 0 ? noParts : text.slice(1, recordStart - 1).split('&')
     this.key = key
     this.fence = fence
-    this.record = decodeRecord(recordStart === 0 ? text : text.slice(recordStart))
+    const stored = recordStart === 0 ? text : text.slice(recordStart)
+    let record: JobRecord
+    let damage: unknown
+    try {
+      record = decodeRecord(stored)
+    } catch (error) {
+      record = damagedRecord(stored, error)
+      damage = error
+    }
+    this.record = record
+    this.damage = damage
     this.grant = members.length === 0 ? noGrant : Object.fromEntries(members.map((member) => member.split('=')))
     // By hand rather than by a pattern: this runs for every job.
     const levelEnd = key.indexOf(':')
@@ -66,9 +79,9 @@ export class LeasedJob implements Job {
     this.standing = standing === undefined ? this.level : (standing as Level)
     const action = actionOfLane(lane)
     this.actionLane = action === undefined ? '' : lane
-    this.lane = fromToken(action ?? (lane.startsWith('!') ? lane.slice(1) : lane))
+    this.lane = nameOf(action ?? (lane.startsWith('!') ? lane.slice(1) : lane))
     this.tenantToken = key.slice(tenantStart)
-    this.tenant = fromToken(this.tenantToken)
+    this.tenant = nameOf(this.tenantToken)
   }
 
   get action(): string | undefined {
@@ -115,11 +128,23 @@ export class LeasedJob implements Job {
   }
 }
 
-/** @param kept - Lanes (`<lane>:<tenant>`) whose action keeps results. */
+/** Whatever stands where a name should be: a claim is read to its end. */
+function nameOf(token: string): string {
+  try {
+    return fromToken(token)
+  } catch {
+    return token
+  }
+}
+
+/**
+ * Never throws: a job that cannot be read has `damage`, and its neighbours in the claim are read all the same.
+ * @param kept - Lanes (`<lane>:<tenant>`) whose action keeps results.
+ */
 export function decodeJobs(fence: string, flat: readonly string[], kept: readonly string[]): LeasedJob[] {
   const jobs: LeasedJob[] = []
   for (let at = 0; at < flat.length; at += 2) {
-    const job = new LeasedJob(flat[at] as string, fence, flat[at + 1] as string)
+    const job = new LeasedJob(flat[at] as string, fence, flat[at + 1] ?? '')
     if (kept.length > 0) job.keepsResult = kept.includes(`${job.actionLane}:${job.tenantToken}`)
     jobs.push(job)
   }

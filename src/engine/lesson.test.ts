@@ -26,6 +26,20 @@ it('learns from a response of fetch as it is, and leaves its body alone', async 
   expect(await response.text()).toBe('too fast')
 })
 
+it.each([Number.POSITIVE_INFINITY, Number.NaN, -1])('takes a wait of %d for one that nobody knows', (retryAfterMs) => {
+  const lessons = new Lessons()
+  lessons.pushedBack(retryAfterMs)
+
+  expect(lessons.lessonFor(undefined)?.pushback).toEqual({ retryAfterMs: undefined })
+})
+
+it('believes no wait of more than a day', () => {
+  const lessons = new Lessons()
+  lessons.pushedBack(1e300)
+
+  expect(lessons.lessonFor(undefined)?.pushback).toEqual({ retryAfterMs: 86_400_000 })
+})
+
 it('has nothing to tell of an answer without a word about limits', () => {
   const lessons = new Lessons()
   lessons.learn({ status: 200, headers: { etag: '"5"' } }, NOW)

@@ -2,6 +2,7 @@ import type { AnswerHeaders } from '../limits/answer-headers.ts'
 import { type QuotaReading, quotaReadingOf } from '../limits/quota-reading.ts'
 import { type Pushback, pushbackOf } from '../limits/upstream-answer.ts'
 import type { Lesson } from '../store/scripts/finish-and-claim.ts'
+import { throttleDelayMs } from './retry.ts'
 
 /** An upstream's answer, as `fetch`, undici, axios or node:http give it. */
 export interface Answer {
@@ -31,8 +32,9 @@ export class Lessons {
     return pushback
   }
 
+  /** @param retryAfterMs - As a handler says it: what is no time counts as none, and nobody is told of more than a day. */
   pushedBack(retryAfterMs: number | undefined): void {
-    const longest = Math.max(this.#pushback?.retryAfterMs ?? 0, retryAfterMs ?? 0)
+    const longest = Math.max(this.#pushback?.retryAfterMs ?? 0, throttleDelayMs(retryAfterMs) ?? 0)
     this.#pushback = { retryAfterMs: longest > 0 ? longest : undefined }
   }
 

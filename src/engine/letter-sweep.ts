@@ -19,7 +19,7 @@ export interface DeadLetterFilter {
   /** Name of the action it was submitted with. */
   action?: string
   /** Why it died. */
-  reason?: 'failed' | 'discarded' | 'throttled' | 'stalled' | 'unknown-type'
+  reason?: 'failed' | 'discarded' | 'throttled' | 'stalled' | 'unknown-type' | 'unreadable'
   /** Text that the message of its error contains. */
   error?: string
   /** Died then or later, in ms since 1970. */
@@ -58,7 +58,7 @@ const filterRules = {
   tenant: name,
   type: name,
   action: name,
-  reason: optional(oneOf(['failed', 'discarded', 'throttled', 'stalled', 'unknown-type'])),
+  reason: optional(oneOf(['failed', 'discarded', 'throttled', 'stalled', 'unknown-type', 'unreadable'])),
   error: optional(text({ maxLength: 1_000 })),
   since: optional(number({ min: 0 })),
   until: optional(number({ min: 0 })),

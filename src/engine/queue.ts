@@ -28,6 +28,7 @@ import { Auditor } from './audit/auditor.ts'
 import type { ClaimedJob } from './claimed-job.ts'
 import { Claimer } from './claimer.ts'
 import { CongestionControl } from './congestion-control.ts'
+import { CongestionRecorder } from './congestion-recorder.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { type DelayedJobFilter, type RunDelayedOptions, type RunDelayedSummary, runDelayed } from './delayed-jobs.ts'
 import { type DrainOptions, waitUntilDrained } from './drain.ts'
@@ -111,6 +112,7 @@ export class Queue {
   readonly #settings: QueueSettings
   readonly #redis: Redis
   readonly #keys: QueueKeys
+  readonly #recorder: CongestionRecorder
   readonly #registration: Registration
   readonly #requests: Requests
   readonly #intake: Intake
@@ -191,7 +193,7 @@ export class Queue {
       figures: this.#figures,
       ends: this.#ends,
       onDue: this.#onDue,
-      recordCongestion: () => this.congestion.record(),
+      recordCongestion: () => this.#recorder.record(),
     })
     this.limits = new LimitControl({ ...parts, requests: this.#requests, group, ready })
     const { maxPayloadBytes } = this.#settings
@@ -208,6 +210,11 @@ export class Queue {
       keys: this.#keys,
       requests: this.#requests,
       ready,
+    })
+    this.#recorder = new CongestionRecorder({
+      queue: parts.name,
+      store: () => this.congestion.record(),
+      log: parts.log,
     })
     this.#actions = new Actions({
       ...parts,
@@ -241,7 +248,7 @@ export class Queue {
       settings: this.#settings,
       requests: new Requests({ ...shared, client: `${parts.client}-pool`, keys: poolKeys }),
       onDue: this.#onDue,
-      recordCongestion: () => this.congestion.record(),
+      recordCongestion: () => this.#recorder.record(),
       figures: this.#figures,
       ends: this.#ends,
     })
@@ -514,6 +521,7 @@ export class Queue {
       this.#duties.close(),
       this.#ticker.close(),
       this.#auditor.close(),
+      this.#recorder.settled(),
     ])
     await this.#stopped
   }

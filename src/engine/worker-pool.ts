@@ -14,6 +14,7 @@ import {
   type Lesson,
 } from '../store/scripts/finish-and-claim.ts'
 import { finishedJob, finishOf, toldOf } from './finish.ts'
+import { isStoreAway } from './is-store-away.ts'
 import { decodeJobs, type LeasedJob } from './job.ts'
 import { type Handler, JobRun, type RunSetting } from './job-run.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
@@ -23,6 +24,8 @@ import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
 import type { RunEnds } from './run-ends.ts'
 import { Runs } from './runs.ts'
+import { tellEach } from './tell-each.ts'
+import { buryUnreadable } from './unreadable-job.ts'
 import { UntoldJobs } from './untold-jobs.ts'
 import type { Sleeper, Waker } from './waker.ts'
 
@@ -81,9 +84,7 @@ export class WorkerPool implements Sleeper {
   readonly #log: Log
   readonly #leases: LeaseKeeper
   readonly #onDue: (due: DueWork) => void
-  readonly #recordCongestion: () => Promise<void>
-  /** Under way. */
-  #recording: Promise<void> | undefined
+  readonly #recordCongestion: () => void
   readonly #figures: QueueFigures
   readonly #ends: RunEnds
   readonly #processors = new Map<string, Processor>()
@@ -115,7 +116,7 @@ export class WorkerPool implements Sleeper {
     log: Log
     /** Something is due besides jobs. */
     onDue: (due: DueWork) => void
-    recordCongestion: () => Promise<void>
+    recordCongestion: () => void
     figures: QueueFigures
     ends: RunEnds
   }) {
@@ -207,7 +208,6 @@ export class WorkerPool implements Sleeper {
     }
     await this.#lastExchange()
     this.#leases.close()
-    await this.#recording
     this.#state = 'closed'
   }
 
@@ -234,8 +234,7 @@ export class WorkerPool implements Sleeper {
     try {
       do {
         const finished = this.#takeFinished()
-        const { stale } = await finishAndClaim(this.#requests, this.#claim(0, finished), LAST_EXCHANGE_MS)
-        this.#ends.stored(finished, stale)
+        await this.#lastWords(finished)
         left = this.#finished.length
       } while (left > 0)
     } catch (error) {
@@ -248,13 +247,24 @@ export class WorkerPool implements Sleeper {
     }
   }
 
+  async #lastWords(finished: readonly FinishedJob[]): Promise<void> {
+    try {
+      const { stale } = await finishAndClaim(this.#requests, this.#claim(0, finished), LAST_EXCHANGE_MS)
+      this.#ends.stored(finished, stale)
+    } catch (error) {
+      if (isStoreAway(error) || finished.length === 0) throw error
+      const left = await this.#tellEach(finished, LAST_EXCHANGE_MS)
+      if (left.length > 0) throw error
+    }
+  }
+
   /** There may be something to claim. */
   #poke(): void {
     if (this.#state !== 'open') return
     this.#cancelAlarm?.()
     this.#cancelAlarm = undefined
     if (this.#isExchanging || this.#freeHands() <= 0) this.#isPoked = true
-    else void this.#exchange()
+    else this.#exchange()
   }
 
   #freeHands(): number {
@@ -287,12 +297,24 @@ export class WorkerPool implements Sleeper {
     }
   }
 
+  /** Whatever goes wrong with one exchange, the process lives and the next one comes. */
+  #exchange(): void {
+    this.#exchangeOnce()
+      .catch((error: unknown) => {
+        this.#isExchanging = false
+        this.#onFailedExchange(error)
+      })
+      .finally(() => {
+        if (this.#isQuiet()) this.#onQuiet?.()
+      })
+  }
+
   /**
    * One round trip: what finished, and the next claim. One is under way at a time: what ends meanwhile goes with the next,
    * so that calls are few and large. (Two of half the size let Redis and this process work at once, but cost a third more
    * Redis CPU and a fifth of the rate; measured with no-op jobs.)
    */
-  async #exchange(): Promise<void> {
+  async #exchangeOnce(): Promise<void> {
     this.#flushHandle?.()
     this.#flushHandle = undefined
     const finished = this.#takeFinished()
@@ -304,14 +326,38 @@ export class WorkerPool implements Sleeper {
       reply = await finishAndClaim(this.#requests, this.#claim(wanted, finished))
       this.#ends.stored(finished, reply.stale)
     } catch (error) {
-      // What finished is told again: the fence makes sure that it counts once.
-      this.#finished = finished.concat(this.#finished)
-      this.#untold.lose(finished)
+      await this.#tellAgain(finished, error)
       this.#onFailedExchange(error)
     }
     this.#isExchanging = false
     if (reply) this.#onReply(reply, wanted, sentAt)
-    if (this.#isQuiet()) this.#onQuiet?.()
+  }
+
+  /** After a failure nobody knows what was stored. It is told again: the fence makes sure that it counts once. */
+  async #tellAgain(finished: readonly FinishedJob[], error: unknown): Promise<void> {
+    this.#untold.lose(finished)
+    const left = isStoreAway(error) ? finished : await this.#tellEach(finished)
+    this.#finished = left.concat(this.#finished)
+  }
+
+  #tellEach(finished: readonly FinishedJob[], giveUpAfterMs?: number): Promise<readonly FinishedJob[]> {
+    return tellEach(finished, {
+      tell: async (jobs) => {
+        const { stale } = await finishAndClaim(this.#requests, this.#claim(0, jobs), giveUpAfterMs)
+        this.#ends.stored(jobs, stale)
+      },
+      onUntellable: (job, error) => this.#onUntellable(job, error),
+    })
+  }
+
+  #onUntellable({ jobKey, finish }: FinishedJob, error: unknown): void {
+    this.#log({
+      level: 'error',
+      event: 'worker.untellable-job',
+      message: `What became of job "${jobKey}" of queue "${this.#queue}" (${finish.outcome}) could not be stored; it runs again after its lease.`,
+      job: jobKey,
+      error,
+    })
   }
 
   #onFailedExchange(error: unknown): void {
@@ -323,13 +369,13 @@ export class WorkerPool implements Sleeper {
     })
     if (this.#state === 'closed') return
     this.#cancelAlarm?.()
-    this.#cancelAlarm = this.#clock.setTimer(() => void this.#exchange(), RETRY_EXCHANGE_MS)
+    this.#cancelAlarm = this.#clock.setTimer(() => this.#exchange(), RETRY_EXCHANGE_MS)
   }
 
   #onReply(reply: ClaimReply, wanted: number, sentAt: number): void {
     const jobs = decodeJobs(reply.fence, reply.jobs, reply.kept)
     this.#onDue(reply)
-    if (reply.isToRecord) this.#record()
+    if (reply.isToRecord) this.#recordCongestion()
     if (wanted > 0) this.#figures.claims.observe(jobs.length)
     if (jobs.length > 0) {
       this.#leases.hold(reply.fence, jobs.length)
@@ -340,24 +386,8 @@ export class WorkerPool implements Sleeper {
     this.#isPoked = false
     if (isMore) this.#poke()
     else if (jobs.length < wanted) this.#sleepUntil(reply)
-    else if (this.#hasIdleHands()) void this.#exchange()
+    else if (this.#hasIdleHands()) this.#exchange()
     if (this.#finished.length > 0) this.#flushSoon()
-  }
-
-  /** It was due, and this process came first. What goes wrong is a gap in the history. */
-  #record(): void {
-    this.#recording ??= this.#recordCongestion()
-      .catch((error: unknown) =>
-        this.#log({
-          level: 'warn',
-          event: 'congestion.unrecorded',
-          message: `The congestion of queue "${this.#queue}" could not be recorded; its history has a gap.`,
-          error,
-        }),
-      )
-      .finally(() => {
-        this.#recording = undefined
-      })
   }
 
   /**
@@ -393,6 +423,7 @@ export class WorkerPool implements Sleeper {
       else if (setting.freshUntil !== undefined && now > setting.freshUntil) this.#tell(job, { outcome: 'returned' })
       // This process stood still, or the reply took that long: the job may run elsewhere by now. The store knows.
       else if (now >= leasedUntil) this.#tell(job, { outcome: 'released' })
+      else if (job.damage !== undefined) this.#tell(job, buryUnreadable(job, this.#queue, this.#log))
       else if (processor === undefined) this.#tell(job, this.#unknownType(job))
       else this.#start(job, processor, setting, now)
     }
@@ -453,7 +484,7 @@ export class WorkerPool implements Sleeper {
   /** All hands at once (or a call full of them), or whatever has ended a little later. */
   #flushSoon(): void {
     if (this.#finished.length >= Math.min(this.#concurrency, MOST_TOLD)) {
-      if (!this.#isExchanging) void this.#exchange()
+      if (!this.#isExchanging) this.#exchange()
       return
     }
     if (this.#flushHandle) return
@@ -461,7 +492,7 @@ export class WorkerPool implements Sleeper {
     const gatherMs = this.#isTimeMoved ? 0 : Math.min(LONGEST_GATHER_MS, this.#meanRunMs * GATHER_SHARE)
     const flush = () => {
       this.#flushHandle = undefined
-      if (!this.#isExchanging && this.#finished.length > 0) void this.#exchange()
+      if (!this.#isExchanging && this.#finished.length > 0) this.#exchange()
     }
     if (gatherMs >= 1) {
       this.#flushHandle = this.#clock.setTimer(flush, gatherMs)

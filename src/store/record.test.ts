@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decodeRecord, encodeError, encodeRecord } from './record.ts'
+import { decodeRecord, encodeError, encodeRecord, readPayload, readRecord } from './record.ts'
 
 const line = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => !text.includes('\n'))
 const payload = fc.oneof(
@@ -59,8 +59,38 @@ describe('a record', () => {
     expect(history.error).toMatchObject({ name: 'RangeError', message: 'a, b\nc' })
   })
 
-  it('is not read when its history is none', () => {
-    expect(() => decodeRecord('nonsense\n1\nT\n\n\nnull')).toThrow('not a job’s history'.replace('’', "'"))
+  it('keeps whatever an error says', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (message) => {
+        const said = `${message}\u2028\u2029\u0085,\r\n`
+        const text = `1,0,0,0,retry,${encodeError(said)}${encodeRecord('1', 'T', '', '', 'null')}`
+
+        expect(decodeRecord(text).history.error?.message).toBe(said)
+      }),
+    )
+  })
+
+  it.each([
+    ['its history is none', 'nonsense\n1\nT\n\n\nnull'],
+    ['its error is no JSON', '1,0,0,0,retry,{\n1\nT\n\n\nnull'],
+    ['its cost is no number', '*x;\n1\nT\n\n\nnull'],
+    ['its cost has no end', '*5\n1\nT\n\n\nnull'],
+    ['its options are no JSON', '\n1\nT\n\n{\nnull'],
+    ['lines are missing', '\n1\nT\nnull'],
+    ['it is a single line', 'nonsense'],
+    ['it is empty', ''],
+  ])('is not read when %s, and shown all the same', (_, text) => {
+    expect(() => decodeRecord(text)).toThrow()
+
+    const shown = readRecord(text)
+    expect(shown).toMatchObject({ type: '', history: { attempts: 0, error: { name: 'Error' } } })
+    expect(readPayload(shown.payload)).toBe(text)
+  })
+
+  it('shows why a damaged one died', () => {
+    expect(readRecord('3,1,0,0,unreadable,{"name":"E","message":"m"}\nnonsense')).toMatchObject({
+      history: { attempts: 3, stalls: 1, reason: 'unreadable', error: { name: 'E', message: 'm' } },
+    })
   })
 })
 

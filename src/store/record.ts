@@ -67,6 +67,7 @@ export function hasCost(record: string): boolean {
   return record.charCodeAt(0) === ASTERISK
 }
 
+/** @throws TypeError or SyntaxError for a text that is no record. Its payload is not looked at. */
 export function decodeRecord(stored: string): JobRecord {
   const costEnd = hasCost(stored) ? stored.indexOf(';') : -1
   const text = costEnd === -1 ? stored : stored.slice(costEnd + 1)
@@ -75,8 +76,11 @@ export function decodeRecord(stored: string): JobRecord {
   const typeEnd = text.indexOf('\n', createdEnd + 1)
   const idEnd = text.indexOf('\n', typeEnd + 1)
   const optionsEnd = text.indexOf('\n', idEnd + 1)
+  // One that is not there is looked for from the beginning again, and so is before the one it should follow.
+  if (!(createdEnd > historyEnd && typeEnd > createdEnd && idEnd > typeEnd && optionsEnd > idEnd))
+    throw new TypeError(`not a job's record: ${text.slice(0, 60)}`)
   return {
-    cost: costEnd === -1 ? 1 : Number(stored.slice(1, costEnd)),
+    cost: costEnd === -1 ? 1 : decodeCost(stored.slice(1, costEnd)),
     history: historyEnd === 0 ? noHistory : decodeHistory(text.slice(0, historyEnd)),
     createdAt: Number.parseInt(text.slice(historyEnd + 1, createdEnd), 36),
     type: detached(text.slice(createdEnd + 1, typeEnd)),
@@ -86,8 +90,58 @@ export function decodeRecord(stored: string): JobRecord {
   }
 }
 
+/**
+ * What can be read of a record, for whoever only shows it: one that is damaged has its history, if that can be read, no type,
+ * and all of its text as the payload.
+ */
+export function readRecord(stored: string): JobRecord {
+  try {
+    return decodeRecord(stored)
+  } catch (error) {
+    return damagedRecord(stored, error)
+  }
+}
+
+/** What stands for a record that could not be decoded. */
+export function damagedRecord(stored: string, why: unknown): JobRecord {
+  const payload = JSON.stringify(stored)
+  return {
+    cost: 1,
+    history: damagedHistory(stored, why),
+    createdAt: 0,
+    type: '',
+    givenId: undefined,
+    options: noOptions,
+    payload,
+  }
+}
+
+function damagedHistory(stored: string, why: unknown): JobHistory {
+  try {
+    return decodeHistory(stored.slice(0, stored.indexOf('\n')).replace(/^\*\d+;/, ''))
+  } catch {
+    const message = `its record cannot be read: ${why instanceof Error ? why.message : String(why)}`
+    return { ...noHistory, error: { name: 'Error', message } }
+  }
+}
+
+/** A payload for whoever only shows it: one that is no JSON is shown as the text that it is. */
+export function readPayload(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function decodeCost(text: string): number {
+  if (!/^\d+$/.test(text)) throw new TypeError(`not a job's cost: ${text.slice(0, 60)}`)
+  return Number(text)
+}
+
 function decodeHistory(text: string): JobHistory {
-  const match = /^(\d+),(\d+),(\d+),(\d+),([^,]*),(.*)$/.exec(text)
+  // With s: JSON leaves some separators of lines as they are (U+2028), and an error may quote anything.
+  const match = /^(\d+),(\d+),(\d+),(\d+),([^,]*),(.*)$/s.exec(text)
   if (!match) throw new TypeError(`not a job's history: ${text.slice(0, 60)}`)
   const [, attempts, stalls, throttles, unknownSince, reason = '', error = ''] = match
   return {

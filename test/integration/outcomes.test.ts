@@ -77,6 +77,23 @@ describe('a job that throws', () => {
   })
 })
 
+describe('an error with separators of lines that JSON leaves as they are', () => {
+  const message = 'the upstream said: a\u2028b\u2029c'
+
+  it('is carried through retries, views and dead letters', async () => {
+    const queue = engine.queue({ maxRetries: 1 })
+    const { id } = await queue.submit({ type: 'T' })
+
+    queue.process('T', () => {
+      throw new Error(message)
+    })
+    await until(async () => (await queue.counts()).failed === 1)
+
+    expect(await queue.job(id)).toMatchObject({ attempts: 2, error: { message } })
+    expect(await queue.deadLetters.list()).toMatchObject({ total: 1, letters: [{ key: id, error: { message } }] })
+  })
+})
+
 describe('a job that will not succeed', () => {
   it.each([
     ['answers discard', () => discard('gone')],
@@ -103,6 +120,8 @@ describe('a job that will not succeed', () => {
 })
 
 describe('a job whose upstream pushes back', () => {
+  const noTimes = [Number.POSITIVE_INFINITY, Number.NaN, -1, 1e300]
+
   it.each([
     ['answers throttled', (retryAfterMs: number) => throttled({ retryAfterMs })],
     [
@@ -125,6 +144,22 @@ describe('a job whose upstream pushes back', () => {
 
     expect((starts[1] ?? 0) - (starts[0] ?? 0)).toBeGreaterThan(145)
     expect(await queue.counts()).toMatchObject({ throttled: 2, failed: 0 })
+  })
+
+  it.each(noTimes)('for %d ms does not keep the others from being finished', async (retryAfterMs) => {
+    const queue = engine.queue({ maxRetries: 0 })
+    await queue.submit({ type: 'PUSHED' })
+    await queue.submit({ type: 'THROWS' })
+    await queue.submit({ type: 'T', jobs: payloads(5) })
+
+    queue.process('PUSHED', () => throttled({ retryAfterMs }))
+    queue.process('THROWS', () => {
+      throw new ThrottledError({ retryAfterMs })
+    })
+    queue.process('T', () => {})
+
+    await until(async () => (await queue.counts()).succeeded === 5)
+    expect((await queue.counts()).throttled).toBeGreaterThanOrEqual(2)
   })
 
   it('for too long is a dead letter', async () => {

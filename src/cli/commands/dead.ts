@@ -23,7 +23,7 @@ interface ListOptions extends QueueServerOptions {
   readonly type?: string
 }
 
-const reasons = ['failed', 'discarded', 'throttled', 'stalled', 'unknown-type']
+const reasons = ['failed', 'discarded', 'throttled', 'stalled', 'unknown-type', 'unreadable']
 
 function list(): Command {
   const command = newCommand('ls', {

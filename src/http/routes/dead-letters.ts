@@ -32,7 +32,9 @@ const letterFields = z.object({
   lane: z.string(),
   type: z.string(),
   payload: z.unknown(),
-  reason: z.string().meta({ description: '`failed`, `discarded`, `throttled`, `stalled` or `unknown-type`.' }),
+  reason: z
+    .string()
+    .meta({ description: '`failed`, `discarded`, `throttled`, `stalled`, `unknown-type` or `unreadable`.' }),
   error: jobError.optional(),
   attempts: z.number(),
   createdAt: instant,
@@ -148,7 +150,7 @@ export function addDeadLetterRoutes(app: App, context: Context): void {
         limit: limitParam,
         cursor: cursorParam((cursor) => /^\d{1,12}$/.test(cursor)),
         tenant: tenantName.optional().meta({ description: 'Only of this tenant.' }),
-        reason: z.enum(['failed', 'discarded', 'throttled', 'stalled', 'unknown-type']).optional(),
+        reason: z.enum(['failed', 'discarded', 'throttled', 'stalled', 'unknown-type', 'unreadable']).optional(),
         type: jobType.optional().meta({ description: 'Only of this type of job.' }),
       }),
       response: { 200: letterPage },

@@ -17,7 +17,7 @@ const sweepBody = z
         tenant: tenantName.optional(),
         type: jobType.optional(),
         action: actionName.optional(),
-        reason: z.enum(['failed', 'discarded', 'throttled', 'stalled', 'unknown-type']).optional(),
+        reason: z.enum(['failed', 'discarded', 'throttled', 'stalled', 'unknown-type', 'unreadable']).optional(),
         error: z.string().min(1).max(1_000).optional().meta({ description: 'Text in the message of the error.' }),
         since: instant.min(0).optional().meta({ description: 'Died then or later, in ms since 1970.' }),
         until: instant.min(0).optional().meta({ description: 'Died then or earlier; now unless given.' }),

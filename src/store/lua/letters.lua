@@ -24,9 +24,10 @@ function letters.parse(letter)
   return string.match(letter, "^(%d+),([^\n]*)\n(.*)$")
 end
 
--- Payload is the last line of a record; the five before it stay.
+-- Payload is the last line of a record; the five before it stay. One that is damaged has no payload to replace.
 local function with_payload(text, payload)
-  return string.match(text, "^[^\n]*\n[^\n]*\n[^\n]*\n[^\n]*\n[^\n]*\n") .. payload
+  local head = string.match(text, "^[^\n]*\n[^\n]*\n[^\n]*\n[^\n]*\n[^\n]*\n")
+  return head and head .. payload or text
 end
 
 -- The job runs again as if fresh: due now, so that the next claim puts it at the front of its lane. With another

@@ -1,11 +1,13 @@
 -- A job's record: "<history>\n<rest>". The rest (created, type, given id, options, payload) is the caller's and never
 -- read here. A fresh job has an empty history; else it is "attempts,stalls,throttles,unknown since ms,reason,error".
--- A job that costs more than one permit has "*<cost>;" before all that.
+-- A job that costs more than one permit has "*<cost>;" before all that. A record that is damaged counts as that of a
+-- fresh job, so that no script fails on it: whoever claims it cannot read it, and makes it a dead letter.
 local record = {}
 
 local find, sub, match, byte = string.find, string.sub, string.match, string.byte
 local LINE_BREAK, CARET, ASTERISK = 10, 94, 42
 local NO_MEMBERS = {}
+local LEVELS = { high = true, normal = true, low = true }
 
 -- What a claim holds under a job that stood on another level than its own.
 function record.standing_on(level, text)
@@ -15,10 +17,10 @@ end
 -- What a claim holds under a job that a member of a pool granted.
 function record.granted_by(value, level, limit, member)
   local told = "&" .. limit .. "=" .. member
-  if byte(value) ~= CARET then
+  local stop = byte(value) == CARET and find(value, "\n", 1, true)
+  if not stop then
     return "^" .. level .. told .. "\n" .. value
   end
-  local stop = find(value, "\n", 1, true)
   return sub(value, 1, stop - 1) .. told .. sub(value, stop)
 end
 
@@ -29,6 +31,9 @@ function record.of_claimed(value)
     return value, nil, NO_MEMBERS
   end
   local stood_on, told, text = match(value, "^%^(%l+)([^\n]*)\n(.*)$")
+  if not LEVELS[stood_on or ""] then
+    return value, nil, NO_MEMBERS
+  end
   local members = NO_MEMBERS
   if told ~= "" then
     members = {}
@@ -44,12 +49,12 @@ function record.cost(text)
   if byte(text) ~= ASTERISK then
     return 1
   end
-  return tonumber(match(text, "^%*(%d+);"))
+  return tonumber(match(text, "^%*(%d+);")) or 1
 end
 
 -- Where the history begins.
 local function start(text)
-  return byte(text) == ASTERISK and find(text, ";", 1, true) + 1 or 1
+  return byte(text) == ASTERISK and (find(text, ";", 1, true) or 0) + 1 or 1
 end
 
 -- attempts, stalls, throttles, unknown_since, reason, error
@@ -60,12 +65,19 @@ function record.history(text)
   end
   local attempts, stalls, throttles, unknown_since, reason, error =
     match(text, "^(%d+),(%d+),(%d+),(%d+),([^,\n]*),([^\n]*)\n", from)
+  if not attempts then
+    return 0, 0, 0, 0, "", ""
+  end
   return tonumber(attempts), tonumber(stalls), tonumber(throttles), tonumber(unknown_since), reason, error
 end
 
 function record.with_history(text, attempts, stalls, throttles, unknown_since, reason, error)
   local head = string.format("%d,%d,%d,%.0f,%s,%s", attempts, stalls, throttles, unknown_since, reason, error)
-  return sub(text, 1, start(text) - 1) .. head .. sub(text, (find(text, "\n", 1, true)))
+  local rest = find(text, "\n", 1, true)
+  if not rest then
+    return head .. "\n" .. text
+  end
+  return sub(text, 1, start(text) - 1) .. head .. sub(text, rest)
 end
 
 -- A suspect has outlived two leases: it may be what kills its workers. One may be the fault of a neighbour.

@@ -20,7 +20,7 @@ export type Finish =
   /** This worker does not know its type; another may, after `delayMs`. */
   | { readonly outcome: 'unknown'; readonly delayMs: number }
 
-type DeadReason = 'failed' | 'discarded' | 'throttled' | 'unknown-type' | 'stalled'
+type DeadReason = 'failed' | 'discarded' | 'throttled' | 'unknown-type' | 'stalled' | 'unreadable'
 
 export interface FinishedJob {
   readonly fence: string

@@ -1,5 +1,5 @@
 import type { QueueKeys } from '../keys.ts'
-import { decodeRecord, type JobRecord } from '../record.ts'
+import { type JobRecord, readRecord } from '../record.ts'
 import type { Redis } from '../redis.ts'
 import { runScript } from '../script.ts'
 import { readDeadLetters as script } from '../scripts.generated.ts'
@@ -36,6 +36,6 @@ function decodeLetter(jobKey: string, text: string): FoundLetter | undefined {
     jobKey,
     diedAt: Number(text.slice(0, comma)),
     reason: text.slice(comma + 1, end),
-    record: decodeRecord(text.slice(end + 1)),
+    record: readRecord(text.slice(end + 1)),
   }
 }

@@ -1,5 +1,5 @@
 import { idDigest, parseJobKey, toToken } from '../names.ts'
-import { decodeRecord, type JobRecord } from '../record.ts'
+import { type JobRecord, readRecord } from '../record.ts'
 import type { Requests } from '../requests.ts'
 import { readJob as script } from '../scripts.generated.ts'
 
@@ -42,6 +42,6 @@ export async function readJob(requests: Requests, address: JobAddress, nowUs = '
     state,
     dueMs: due === '' ? undefined : Number(due) / 1000,
     reason,
-    record: text === '' ? undefined : decodeRecord(text),
+    record: text === '' ? undefined : readRecord(text),
   }
 }

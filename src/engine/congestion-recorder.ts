@@ -1,0 +1,40 @@
+import { isSluiceError } from '../errors.ts'
+import type { Log } from './log.ts'
+
+/** Records how far a queue is behind, once at a time and beside the work: nobody waits for it who has jobs to run. */
+export class CongestionRecorder {
+  readonly #queue: string
+  readonly #store: () => Promise<void>
+  readonly #log: Log
+  #running: Promise<void> | undefined
+
+  constructor(parts: { queue: string; store: () => Promise<void>; log: Log }) {
+    this.#queue = parts.queue
+    this.#store = parts.store
+    this.#log = parts.log
+  }
+
+  /** It is due, and this process came first. What goes wrong is a gap in the history. */
+  record(): void {
+    this.#running ??= this.#store()
+      .catch((error: unknown) => this.#onGap(error))
+      .finally(() => {
+        this.#running = undefined
+      })
+  }
+
+  /** Resolves when nothing is under way. */
+  async settled(): Promise<void> {
+    await this.#running
+  }
+
+  #onGap(error: unknown): void {
+    if (isSluiceError(error) && error.code === 'SLUICE_CLOSED') return
+    this.#log({
+      level: 'warn',
+      event: 'congestion.unrecorded',
+      message: `The congestion of queue "${this.#queue}" could not be recorded; its history has a gap.`,
+      error,
+    })
+  }
+}

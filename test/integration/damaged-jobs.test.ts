@@ -1,0 +1,96 @@
+import { expect, it } from 'vitest'
+import { keyPrefix } from '../../src/store/keys.ts'
+import { drain, payloads, until, useEngine, withResolvers } from './engine.ts'
+
+const engine = useEngine()
+
+// Each of another kind: history, error, cost, options, lines that are missing, a level that is none.
+const damaged = [
+  'nonsense\n1\nT\n\n\nnull',
+  '1,0,0,0,retry,{\n1\nT\n\n\nnull',
+  '*x;\n1\nT\n\n\nnull',
+  '*5',
+  '\n1\nT\n\n{\nnull',
+  '\n1\nT\nnull',
+  '^nowhere\n\n1\nT\n\n\nnull',
+  'nonsense',
+  '',
+]
+
+function key(name: string): string {
+  return keyPrefix(engine.prefix, 'q') + name
+}
+
+/** In the place of the first jobs of the default lane. */
+async function damageFirst(records: readonly string[]): Promise<void> {
+  const redis = engine.server.client()
+  for (const [at, record] of records.entries()) await redis.lset(key('lane:normal:default:default'), at, record)
+}
+
+it('makes dead letters of jobs whose records cannot be read, and runs those claimed with them', async () => {
+  const queue = engine.queue({ limits: { queue: '100000/s' } })
+  await queue.submit({ type: 'T', jobs: payloads(damaged.length + 2) })
+  await damageFirst(damaged)
+
+  queue.process('T', () => {}, { concurrency: 50 })
+  await until(async () => (await queue.counts()).succeeded === 2)
+  await until(async () => (await queue.counts()).failed === damaged.length)
+
+  const { letters } = await queue.deadLetters.list()
+  expect(letters.map(({ reason }) => reason)).toEqual(damaged.map(() => 'unreadable'))
+  expect(engine.log.filter(({ event }) => event === 'job.unreadable')).toHaveLength(damaged.length)
+  expect(engine.log.filter(({ event }) => event === 'worker.exchange-failed')).toEqual([])
+  for (const { key } of letters) {
+    expect(await queue.job(key)).toMatchObject({ state: 'failed', reason: 'unreadable', error: expect.anything() })
+  }
+})
+
+it('buries them for a caller with a loop of its own, which gets the others', async () => {
+  const queue = engine.queue()
+  await queue.submit({ type: 'T', jobs: payloads(damaged.length + 2) })
+  await damageFirst(damaged)
+
+  const seen = await drain(queue, ({ payload }) => String(payload))
+
+  expect(seen).toEqual([String(damaged.length + 1), String(damaged.length + 2)])
+  expect(await queue.counts()).toMatchObject({ succeeded: 2, failed: damaged.length, running: 0 })
+})
+
+it('brings back a delayed job whose record is damaged, and buries it', async () => {
+  const queue = engine.queue()
+  const { id } = await queue.submit({ type: 'T', delayMs: 60_000 })
+  await engine.server.client().hset(key('aside'), id, 'nonsense')
+
+  await queue.runDelayed({})
+  queue.process('T', () => {})
+  await until(async () => (await queue.counts()).failed === 1)
+
+  expect(await queue.deadLetters.list()).toMatchObject({ letters: [{ key: id, reason: 'unreadable' }] })
+  expect(await queue.deadLetters.retry(id, { payload: 1 })).toBe(true)
+  await until(async () => (await queue.counts()).failed === 2)
+})
+
+it('finishes the others where the store cannot be told of one, which runs again after its lease', async () => {
+  const queue = engine.queue({ leaseMs: 1_000 })
+  await queue.submit({ type: 'T', tenant: 'broken' })
+  await queue.submit({ type: 'T', tenant: 'whole' })
+  const redis = engine.server.client()
+  const mayEnd = withResolvers<void>()
+  const started: string[] = []
+
+  queue.process('T', async ({ tenant }) => {
+    started.push(tenant)
+    await mayEnd.promise
+    if (tenant === 'broken' && started.length < 3) throw new Error('a retry, which moves its tenant')
+  })
+  await until(() => started.length === 2)
+  await redis.rename(key('tenant:broken'), key('tenant:kept'))
+  await redis.set(key('tenant:broken'), 'no hash')
+  mayEnd.resolve()
+  await until(() => engine.log.some(({ event }) => event === 'worker.untellable-job'))
+  await redis.rename(key('tenant:kept'), key('tenant:broken'))
+  await until(async () => (await queue.counts()).succeeded === 2)
+
+  expect(started).toEqual(['broken', 'whole', 'broken'])
+  expect(await queue.counts()).toMatchObject({ stalled: 1, retried: 0 })
+})
