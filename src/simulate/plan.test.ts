@@ -89,6 +89,48 @@ describe('checkPlan', () => {
     )
   })
 
+  it("has a tenant's own limit go by the jitter of the template where that is wider, within the room it has", () => {
+    const own = (limit: object) => ({
+      ...tenant,
+      limits: { calls: { kind: 'bucket', limit: 9, windowMs: 1_000, ...limit } },
+    })
+
+    const { groups } = checkPlan({
+      duration: '1h',
+      queue: { limits: { tenant: { calls: { kind: 'bucket', limit: 5, windowMs: 1_000, jitterMs: 200 } } } },
+      tenants: [
+        { ...own({}), name: 'narrower' },
+        { ...own({ jitterMs: 300 }), name: 'wider' },
+        { ...own({ kind: 'window', windowMs: 200 }), name: 'short-window' },
+      ],
+    })
+
+    expect(groups.map(({ limits }) => limits[0])).toMatchObject([
+      { jitter: 200_000 },
+      { jitter: 300_000 },
+      { jitter: 100_000 },
+    ])
+  })
+
+  it('refuses limits of one name whose jitter differs, where no template says which one holds', () => {
+    const own = (jitterMs: number) => ({ bulk: { kind: 'bucket', limit: 9, windowMs: 1_000, jitterMs } })
+
+    const problems = problemsOf({
+      duration: '1h',
+      queue: { limits: { tenant: { bulk: { kind: 'concurrency', max: 2 } } } },
+      tenants: [
+        { ...tenant, limits: own(50) },
+        { ...tenant, name: 'globex', limits: '9/s' },
+        { ...tenant, name: 'initech', limits: own(10) },
+      ],
+    })
+
+    expect(problems).toEqual([
+      'tenants[2].limits has a "bulk" with a jitterMs of 10, and an earlier tenant\'s has 50: a queue keeps one for all limits ' +
+        'of a name. Give both the same, or one of them another name',
+    ])
+  })
+
   it('refuses two tenants of one name, also where a group makes it', () => {
     const problems = problemsOf({
       duration: '1h',

@@ -13,10 +13,11 @@ import {
   text,
 } from '../assert.ts'
 import { queueRules } from '../engine/queue-options.ts'
-import { attachLimits, type LimitsOf, type LimitsOption } from '../limits/attachment.ts'
+import type { LimitsOf, LimitsOption } from '../limits/attachment.ts'
 import { type Level, levels, problemOfName } from '../store/names.ts'
-import type { AttachedRule, LimitRule } from '../store/settings.ts'
+import type { LimitRule } from '../store/settings.ts'
 import { type Arrival, arrivalRule, type CheckedArrival, expectedJobs } from './arrivals.ts'
+import { Jitters, limitsOfTenant, queueLimits, tenantLimits } from './plan-limits.ts'
 import { listOf, oneOrMore, time, withDefault } from './plan-rules.ts'
 import type { SchedulerLimits, SchedulerValues } from './scheduler/virtual-queue.ts'
 import { constant, type Service, type ServiceTime, serviceRule } from './service-time.ts'
@@ -124,33 +125,6 @@ const MOST_TENANTS = 100_000
 const DEFAULT_SERVICE_US = 100_000
 const DEFAULT_START = Date.UTC(2026, 0, 5)
 
-const tenantLimits: Rule<readonly LimitRule[]> = (value, path, report) => {
-  if (value === undefined) return []
-  const inPlan: Report = (at, problem) => report(path + at.slice('limits.tenant'.length), problem)
-  return simulated(attachLimits({ tenant: value }, 'limits', inPlan).tenant, path, report)
-}
-
-/** A quota is what an upstream says is left, and here is none. */
-function simulated(rules: readonly AttachedRule[], path: string, report: Report): readonly LimitRule[] {
-  const limits = rules.filter((rule): rule is LimitRule => rule.kind !== 'shared')
-  for (const { kind, name } of limits) {
-    if (kind !== 'quota') continue
-    const window = '{"kind":"window","limit":5000,"windowMs":3600000}'
-    report(path, `has the quota "${name}", which only an upstream knows: give what it allows as a window, ${window}`)
-  }
-  return limits
-}
-
-const queueLimits: Rule<Readonly<Record<keyof SchedulerLimits | 'tenant', readonly LimitRule[]>>> = (
-  value,
-  path,
-  report,
-) => {
-  const { rules } = queueRules.limits(value, path, report)
-  const at = (scope: keyof typeof rules) => simulated(rules[scope], path, report)
-  return { queue: at('queue'), high: at('high'), normal: at('normal'), low: at('low'), tenant: at('tenant') }
-}
-
 const startRule: Rule<number> = (value, path, report) => {
   const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN
   const isUsable = ms >= Date.UTC(2000, 0) && ms <= Date.UTC(2100, 0)
@@ -226,8 +200,9 @@ export function checkPlan(input: unknown): CheckedPlan {
   }
 }
 
-function checkRelations({ duration, tenants }: PlanSettings, report: Report): void {
+function checkRelations({ duration, tenants, queue }: PlanSettings, report: Report): void {
   if (duration === 0) report('duration', 'must be more than nothing')
+  const jitters = new Jitters(queue.limits.tenant)
   const names = new Set<string>()
   let count = 0
   for (const [at, tenant] of tenants.entries()) {
@@ -240,6 +215,7 @@ function checkRelations({ duration, tenants }: PlanSettings, report: Report): vo
     const members = membersOf(tenant)
     const problem = problemOfName(members.at(-1))
     if (problem) report(`tenants[${at}].name`, problem)
+    jitters.check(tenant.limits, (wrong) => report(`tenants[${at}].limits`, wrong))
     const twice = members.find((name) => names.has(name))
     if (twice !== undefined) report(`tenants[${at}].name`, `makes a second tenant ${show(twice)}; choose another`)
     for (const name of members) names.add(name)
@@ -252,10 +228,8 @@ function membersOf({ name, count }: TenantSettings): readonly string[] {
 
 function groupOf(tenant: TenantSettings, plan: PlanSettings): TenantGroup {
   const { limits: own, service, count, ...rest } = tenant
-  const template = plan.queue.limits.tenant
-  const limits = template.map((rule) => own.find(({ name }) => name === rule.name) ?? rule)
-  const others = own.filter(({ name }) => !template.some((rule) => rule.name === name))
-  return { ...rest, members: membersOf(tenant), limits: [...limits, ...others], service: service ?? plan.service }
+  const limits = limitsOfTenant(plan.queue.limits.tenant, own)
+  return { ...rest, members: membersOf(tenant), limits, service: service ?? plan.service }
 }
 
 function expectedOf(groups: readonly TenantGroup[], startUs: number, durationUs: number): number {

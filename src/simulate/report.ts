@@ -37,13 +37,15 @@ interface JobCounts {
   readonly left: number
 }
 
-interface WaitFigures {
-  readonly meanMs: number
-  readonly p50Ms: number
-  readonly p95Ms: number
-  readonly p99Ms: number
-  readonly maxMs: number
+/** From a job's arrival to its first start. */
+export interface WaitFigures extends Readonly<Record<WaitName, number>> {
+  /** Jobs that had not started at the end. They count with the time that they had waited by then. */
+  readonly unstarted: number
+  /** The figures that depend on such jobs: had it gone on, they would be higher. */
+  readonly atLeast: readonly WaitName[]
 }
+
+export type WaitName = 'meanMs' | 'p50Ms' | 'p95Ms' | 'p99Ms' | 'maxMs'
 
 interface UseFigures {
   /** From 0 to 1. */
@@ -168,15 +170,22 @@ function leftOf({ submitted, succeeded, failed }: TenantRecord): number {
   return submitted - succeeded - failed
 }
 
+const quantiles = { p50Ms: 0.5, p95Ms: 0.95, p99Ms: 0.99 } as const
+
 function waitsOf(tenants: readonly TenantRecord[]): WaitFigures {
   const waits = new WaitTimes()
   for (const tenant of tenants) waits.addAll(tenant.waits)
+  const { meanMs, maxMs, unstarted } = waits
+  const names = Object.keys(quantiles) as (keyof typeof quantiles)[]
+  const open = names.filter((name) => !waits.isFinal(quantiles[name]))
   return {
-    meanMs: waits.meanMs,
-    p50Ms: waits.quantileMs(0.5),
-    p95Ms: waits.quantileMs(0.95),
-    p99Ms: waits.quantileMs(0.99),
-    maxMs: waits.maxMs,
+    meanMs,
+    p50Ms: waits.quantileMs(quantiles.p50Ms),
+    p95Ms: waits.quantileMs(quantiles.p95Ms),
+    p99Ms: waits.quantileMs(quantiles.p99Ms),
+    maxMs,
+    unstarted,
+    atLeast: unstarted > 0 ? ['meanMs', ...open, 'maxMs'] : [],
   }
 }
 

@@ -106,6 +106,43 @@ describe('a simulation', () => {
     expect(report.floods[0]).toMatchObject({ tookMs: null, left: jobs.left })
   })
 
+  it('counts jobs that never start with their wait until the end', async () => {
+    const report = await simulated({
+      duration: '1min',
+      queue: { limits: { queue: { kind: 'window', limit: 100, windowMs: 86_400_000 } } },
+      tenants: [
+        { name: 'a', arrivals: { jobs: 100 } },
+        { name: 'b', arrivals: { rate: '5/s', from: '5s', spread: 'even' } },
+      ],
+    })
+
+    const { wait, jobs } = tenantOf(report, 'b')
+    expect(jobs).toMatchObject({ submitted: 275, left: 275 })
+    expect(wait).toMatchObject({ unstarted: 275, atLeast: ['meanMs', 'p50Ms', 'p95Ms', 'p99Ms', 'maxMs'] })
+    expect(wait.meanMs).toBeCloseTo(27_500, -3)
+    expect(wait.maxMs).toBeCloseTo(55_000, -3)
+    expect(tenantOf(report, 'a').wait).toMatchObject({ unstarted: 0, atLeast: [] })
+    expect(report.wait.unstarted).toBe(275)
+  })
+
+  // The time of the processor is judged, against the same without draining.
+  it('does not look at every tenant with every event when it drains', async () => {
+    const idle: PlanTenant = { name: 'idle', count: 50_000, arrivals: { jobs: 1, at: '1d' } }
+    const cpuOf = async (plan: Pick<Plan, 'duration' | 'drain'>) => {
+      const simulation = new Simulation(
+        checkPlan({ ...plan, tenants: [{ ...flood, arrivals: { jobs: 5_000 } }, idle] }),
+      )
+      const before = process.cpuUsage()
+      await simulation.run()
+      const { user, system } = process.cpuUsage(before)
+      return user + system
+    }
+
+    const [bounded, draining] = [await cpuOf({ duration: '52s' }), await cpuOf({ duration: '1s', drain: true })]
+
+    expect(draining / bounded).toBeLessThan(4)
+  })
+
   it('tries failed runs again, and gives up as a queue does', async () => {
     const plan: Plan = { duration: '1h', queue: { maxRetries: 2 }, tenants: [{ ...flood, failures: 1 }] }
 

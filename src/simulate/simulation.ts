@@ -34,10 +34,17 @@ export interface TenantRecord {
   lastEndAt: number | undefined
   readonly group: TenantGroup
   readonly virtual: VirtualTenant
+  /** Of its group. */
+  readonly backlog: Backlog
   /** Of all limits that it stands under, and of the hands. */
   readonly uses: readonly LimitUse[]
   readonly random: Random
   readonly floods: Map<string, FloodRecord>
+}
+
+/** Jobs of a group that wait, for their first run or for another: counted, for tenants are many and samples frequent. */
+interface Backlog {
+  jobs: number
 }
 
 /** What became of tenants that are alike. */
@@ -87,6 +94,8 @@ export class Simulation {
   readonly #series: TimeSeries
   readonly #endUs: number
   #now: number
+  /** Jobs that have come and not ended. */
+  #open = 0
   #ended = 0
   #lastEndAt = 0
 
@@ -139,12 +148,12 @@ export class Simulation {
 
   /** One that drains ends with its last job. */
   #isOver(at: number): boolean {
-    if (!this.#plan.drains) return at >= this.#endUs
-    return at >= this.#endUs && this.#groups.every(({ tenants }) => tenants.every(({ virtual }) => isDone(virtual)))
+    return at >= this.#endUs && !(this.#plan.drains && this.#open > 0)
   }
 
   #end(): SimulationRecord {
     this.#now = this.#plan.drains ? Math.max(this.#endUs, this.#lastEndAt) : this.#endUs
+    for (const tenant of this.#records.values()) this.#countUnstarted(tenant)
     return {
       plan: this.#plan,
       groups: this.#groups,
@@ -154,6 +163,13 @@ export class Simulation {
       periodUs: this.#series.periodUs,
       tookUs: this.#now - this.#plan.startUs,
       entitledTo: ({ virtual }) => this.#queue.entitledTo(virtual),
+    }
+  }
+
+  /** Whoever is never served would otherwise have waited for nothing. */
+  #countUnstarted({ virtual, waits }: TenantRecord): void {
+    for (const lane of virtual.lanes.values()) {
+      for (const { at, left } of lane.untaken) waits.addUnstarted((this.#now - at) / 1000, left)
     }
   }
 
@@ -174,15 +190,15 @@ export class Simulation {
     })
     this.#limits.push(...uses)
     const allUses = [...this.#ofAll, ...this.#ofLevel[group.level], ...uses]
-    const tenants = group.members.map((name) => this.#addTenant(name, group, allUses))
-    const waiting = () => tenants.reduce((sum, { virtual }) => sum + virtual.waiting + virtual.delayed, 0)
-    this.#groups.push({ group, tenants, backlog: column('level', waiting) })
+    const backlog: Backlog = { jobs: 0 }
+    const tenants = group.members.map((name) => this.#addTenant(name, group, { backlog, uses: allUses }))
+    this.#groups.push({ group, tenants, backlog: column('level', () => backlog.jobs) })
     for (const tenant of tenants) {
       for (const [at, arrival] of group.arrivals.entries()) this.#planArrival(tenant, arrival, at)
     }
   }
 
-  #addTenant(name: string, group: TenantGroup, uses: readonly LimitUse[]): TenantRecord {
+  #addTenant(name: string, group: TenantGroup, shared: Pick<TenantRecord, 'backlog' | 'uses'>): TenantRecord {
     const virtual = this.#queue.addTenant(toToken(name), group, group.limits)
     const record: TenantRecord = {
       name,
@@ -195,7 +211,7 @@ export class Simulation {
       lastEndAt: undefined,
       group,
       virtual,
-      uses,
+      ...shared,
       random: new Random(`${this.#plan.seed} ${name} runs`),
       floods: new Map(),
     }
@@ -240,6 +256,8 @@ export class Simulation {
 
   #submit(tenant: TenantRecord, lane: string, jobs: number): void {
     tenant.submitted += jobs
+    tenant.backlog.jobs += jobs
+    this.#open += jobs
     tenant.firstArrivalAt ??= this.#now
     if (this.#queue.submit(tenant.virtual, lane, jobs, this.#now)) this.#workers.wake()
   }
@@ -248,6 +266,7 @@ export class Simulation {
     const { tenant: virtual, attempts, arrivedAt } = job
     const tenant = this.#records.get(virtual) as TenantRecord
     if (attempts === 0) tenant.waits.add((this.#now - arrivedAt) / 1000)
+    tenant.backlog.jobs -= 1
     for (const use of tenant.uses) use.starts(this.#now)
     return this.#drawRun(tenant, attempts)
   }
@@ -268,7 +287,11 @@ export class Simulation {
     const tenant = this.#records.get(virtual) as TenantRecord
     for (const use of tenant.uses) use.ends(this.#now)
     tenant[outcome] += 1
-    if (outcome === 'retried') return
+    if (outcome === 'retried') {
+      tenant.backlog.jobs += 1
+      return
+    }
+    this.#open -= 1
     this.#ended += 1
     this.#lastEndAt = this.#now
     tenant.lastEndAt = this.#now
@@ -306,8 +329,4 @@ class StreamArrival implements Happening {
   happen(): void {
     this.#simulation.arrive(this.#tenant, this.#clock)
   }
-}
-
-function isDone({ waiting, delayed, running }: VirtualTenant): boolean {
-  return waiting + delayed + running === 0
 }

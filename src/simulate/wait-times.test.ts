@@ -38,3 +38,24 @@ it('those of several tenants add up', () => {
 it('without jobs all is nothing', () => {
   expect([new WaitTimes().meanMs, new WaitTimes().quantileMs(0.99)]).toEqual([0, 0])
 })
+
+it('those who have not started count with what they have waited, and what depends on them is not final', () => {
+  const waits = new WaitTimes()
+  for (let ms = 1; ms <= 90; ms++) waits.add(ms)
+
+  waits.addUnstarted(5_000, 10)
+
+  expect([waits.count, waits.unstarted, waits.maxMs]).toEqual([100, 10, 5_000])
+  expect(waits.meanMs).toBe((45.5 * 90 + 50_000) / 100)
+  expect(Math.abs(waits.quantileMs(0.95) / 5_000 - 1)).toBeLessThan(0.02)
+  expect([0.5, 0.9, 0.91, 0.99].map((share) => waits.isFinal(share))).toEqual([true, true, false, false])
+})
+
+it('a quantile is not final where those who have not started waited for less than it so far', () => {
+  const waits = new WaitTimes()
+  for (let ms = 101; ms <= 160; ms++) waits.add(ms)
+
+  waits.addUnstarted(1, 40)
+
+  expect(waits.isFinal(0.5)).toBe(false)
+})

@@ -82,6 +82,15 @@ describe('the chart of a simulation', () => {
     expect(chartOf(report)).not.toMatch(/href|url\(|<script/)
   })
 
+  it('says what becomes of the largest flood, and of those beside it', () => {
+    const said = Array.from(chartOf(report).matchAll(/class="said"[^>]*>([^<]*)</g), ([, words]) => words)
+
+    expect(said).toEqual([
+      expect.stringMatching(/^The flood of a &lt;&amp;&gt; &quot;b&quot; \(6,000 jobs\) ends after /),
+      expect.stringMatching(/^The longest wait at p99 is \d/),
+    ])
+  })
+
   it('has a curve for each group, for each limit and for the hands, with a point for each instant', () => {
     const names = elements.flatMap(({ attributes }) => attributes['data-name'] ?? [])
 

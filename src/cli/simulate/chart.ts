@@ -1,6 +1,6 @@
 import type { SimulationReport } from '../../simulate/report.ts'
 import { sayDuration } from '../duration.ts'
-import { nameOf, summarize } from './summary.ts'
+import { nameOf, summarize, tellOthers } from './summary.ts'
 
 /** What is drawn over time. */
 interface Curve {
@@ -21,7 +21,7 @@ const WIDTH = 960
 const LEFT = 70
 const RIGHT = 190
 const PANEL_HEIGHT = 190
-const FIRST_TOP = 78
+const FIRST_TOP = 96
 const SECOND_TOP = FIRST_TOP + PANEL_HEIGHT + 66
 const HEIGHT = SECOND_TOP + PANEL_HEIGHT + 44
 const PLOT_WIDTH = WIDTH - LEFT - RIGHT
@@ -43,14 +43,17 @@ const STYLE = `
 /** Backlogs and the use of limits over time as one SVG: it stands alone, and needs nothing from anywhere. */
 export function chartOf(report: SimulationReport): string {
   const panels = [backlogPanel(report), usePanel(report)]
-  const [first = ''] = summarize(report)
+  const sentences = summarize(report)
+  const others = tellOthers(report)
+  // What matters most; of several floods the largest.
+  const said = sentences[0] === others ? [others] : [sentences[0] ?? '', others]
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" role="img">`,
     `<title>Simulation of ${sayDuration(report.tookMs)}</title>`,
-    `<desc>${escaped(summarize(report).join(' '))}</desc>`,
+    `<desc>${escaped(sentences.join(' '))}</desc>`,
     `<style>${STYLE}</style>`,
     `<text class="title" x="${LEFT}" y="26">Simulation of ${sayDuration(report.tookMs)}</text>`,
-    `<text class="said" x="${LEFT}" y="46">${escaped(first)}</text>`,
+    ...said.map((sentence, at) => `<text class="said" x="${LEFT}" y="${46 + at * 18}">${escaped(sentence)}</text>`),
     ...panels.flatMap((panel) => drawPanel(panel, report)),
     '</svg>',
     '',

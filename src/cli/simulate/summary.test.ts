@@ -49,7 +49,31 @@ it('says when the hands are what everything waits for, and what became of jobs t
   ])
 })
 
+it('tells the least that somebody waits whose jobs never start', async () => {
+  const window = { kind: 'window', limit: 100, windowMs: 86_400_000 } as const
+  const plan = { duration: '1min', queue: { limits: { queue: window } } } as const
+  const starved = { name: 'b', arrivals: { rate: '5/s', from: '5s', spread: 'even' } } as const
+
+  const [, others] = await said({ ...plan, tenants: [starved, { name: 'a', arrivals: { jobs: 100 } }] })
+  const [alone] = await said({ ...plan, tenants: [{ ...starved, arrivals: { rate: '100/s' } }] })
+  const [, flood] = await said({ ...plan, tenants: [{ name: 'a', arrivals: { jobs: 200 } }] })
+
+  expect(others).toMatch(
+    /^Of the others b waits longest, at least 5\d\.\d s at p99: 275 of its 275 jobs never start\.$/,
+  )
+  expect(alone).toMatch(/^b waits longest, at least 5\d\.\d s at p99: 5,\d{3} of its [56],\d{3} jobs never start\.$/)
+  expect(flood).toMatch(/^The longest wait at p99 is at least 1 min \(a\)\.$/)
+})
+
 it('times and shares are as precise as they matter', () => {
-  expect([0.4, 85.2, 1_240, 59_940, 61_000].map(sayWait)).toEqual(['0 ms', '85 ms', '1.2 s', '59.9 s', '1 min 1 s'])
+  expect([0.4, 85.2, 999.7, 1_240, 59_940, 59_960, 61_000].map(sayWait)).toEqual([
+    '0 ms',
+    '85 ms',
+    '1.0 s',
+    '1.2 s',
+    '59.9 s',
+    '1 min',
+    '1 min 1 s',
+  ])
   expect([0, 0.004, 0.0996, 0.5, 1].map(percent)).toEqual(['0 %', '0.4 %', '10 %', '50 %', '100 %'])
 })

@@ -23,8 +23,8 @@ export function summarize(report: SimulationReport): string[] {
 
 /** As precise as it matters: `85 ms`, `1.2 s`, `3 h 12 min`. */
 export function sayWait(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`
-  return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : sayDuration(ms)
+  if (Math.round(ms) < 1_000) return `${Math.round(ms)} ms`
+  return Math.round(ms / 100) < 600 ? `${(ms / 1_000).toFixed(1)} s` : sayDuration(ms)
 }
 
 export function percent(share: number): string {
@@ -39,16 +39,27 @@ function tellFlood({ tenant, jobs, tookMs, left }: FloodReport, { tookMs: all }:
 }
 
 /** Those who have no flood of their own: what do they notice? */
-function tellOthers({ floods, tenants }: SimulationReport): string {
+export function tellOthers({ floods, tenants }: SimulationReport): string {
   const flooding = new Set(floods.map(({ tenant }) => tenant))
-  const others = tenants.filter(({ tenant, jobs }) => !flooding.has(tenant) && jobs.submitted > 0)
-  const slowest = slowestOf(others)
-  if (slowest) {
-    const who = flooding.size > 0 ? 'Nobody else' : 'Nobody'
-    return `${who} waits more than ${sayWait(slowest.wait.p99Ms)} at p99 (${slowest.tenant}).`
-  }
+  const slowest = slowestOf(tenants.filter(({ tenant }) => !flooding.has(tenant)))
+  if (slowest) return tellSlowest(slowest, flooding.size > 0)
   const all = slowestOf(tenants)
-  return all ? `The longest wait at p99 is ${sayWait(all.wait.p99Ms)} (${all.tenant}).` : 'No job arrives.'
+  if (!all) return 'No job arrives.'
+  const least = isAtLeast(all) ? 'at least ' : ''
+  return `The longest wait at p99 is ${least}${sayWait(all.wait.p99Ms)} (${all.tenant}).`
+}
+
+function tellSlowest(slowest: TenantReport, hasFlood: boolean): string {
+  const { tenant, wait, jobs } = slowest
+  const p99 = sayWait(wait.p99Ms)
+  if (!isAtLeast(slowest)) return `${hasFlood ? 'Nobody else' : 'Nobody'} waits more than ${p99} at p99 (${tenant}).`
+  const who = hasFlood ? `Of the others ${tenant}` : tenant
+  const never = `${numbers.format(wait.unstarted)} of its ${numbers.format(jobs.submitted)} jobs never start`
+  return `${who} waits longest, at least ${p99} at p99: ${never}${wait.unstarted === 1 ? 's' : ''}.`
+}
+
+function isAtLeast({ wait }: TenantReport): boolean {
+  return wait.atLeast.includes('p99Ms')
 }
 
 function slowestOf(tenants: readonly TenantReport[]): TenantReport | undefined {

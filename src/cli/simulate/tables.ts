@@ -1,4 +1,4 @@
-import type { LimitReport, SimulationReport, TenantFigures } from '../../simulate/report.ts'
+import type { LimitReport, SimulationReport, TenantFigures, WaitFigures, WaitName } from '../../simulate/report.ts'
 import { type Cell, table } from '../output.ts'
 import { nameOf, percent, sayWait } from './summary.ts'
 
@@ -11,7 +11,7 @@ export function tablesOf(report: SimulationReport, top: number): string {
 }
 
 /** Groups as one row; with fewer tenants than fit, each of them. The slowest first. */
-function tenantTable({ groups, tenants, fairness }: SimulationReport, top: number): string {
+function tenantTable({ groups, tenants, wait, fairness }: SimulationReport, top: number): string {
   const rows =
     tenants.length <= top
       ? tenants.map((each) => ({ name: each.tenant, figures: each }))
@@ -24,12 +24,21 @@ function tenantTable({ groups, tenants, fairness }: SimulationReport, top: numbe
   const shown = sorted.slice(0, top).map(({ name, figures }) => tenantRow(name, figures))
   const more = sorted.length > top ? `\n… and ${sorted.length - top} more: see --top and --json` : ''
   const jain = fairness === null ? '' : `\nFairness (Jain's index of received by entitled): ${fairness.toFixed(3)}`
-  return `${table(heads, shown)}${more}${jain}`
+  return `${table(heads, shown)}${more}${tellUnstarted(wait)}${jain}`
 }
 
+/** What the sign before some of the waits means. */
+function tellUnstarted({ unstarted }: WaitFigures): string {
+  if (unstarted === 0) return ''
+  const jobs =
+    unstarted === 1 ? '1 job that never starts counts' : `${unstarted.toLocaleString('en')} jobs that never start count`
+  return `\n≥ at least: ${jobs} with the wait until the end`
+}
+
+const waitNames: readonly WaitName[] = ['meanMs', 'p50Ms', 'p95Ms', 'p99Ms', 'maxMs']
+
 function tenantRow(name: string, { jobs, wait, tookMs, received, entitled }: TenantFigures): Cell[] {
-  const { meanMs, p50Ms, p95Ms, p99Ms, maxMs } = wait
-  const waits = [meanMs, p50Ms, p95Ms, p99Ms, maxMs].map(sayWait)
+  const waits = waitNames.map((each) => `${wait.atLeast.includes(each) ? '≥ ' : ''}${sayWait(wait[each])}`)
   const took = tookMs === null ? undefined : sayWait(tookMs)
   return [
     name,

@@ -16,6 +16,7 @@ import { registerQueue } from '../../store/scripts/register-queue.ts'
 import { submitJobs } from '../../store/scripts/submit-jobs.ts'
 import type { LimitRule } from '../../store/settings.ts'
 import { startRedis, type TestRedis } from '../../testing/redis-server.ts'
+import { limitsOfTenant } from '../plan-limits.ts'
 import { Random } from '../random.ts'
 import { type SchedulerLimits, VirtualQueue } from './virtual-queue.ts'
 import type { VirtualJob, VirtualTenant } from './virtual-tenant.ts'
@@ -49,6 +50,7 @@ class SideBySide {
   readonly #requests: Requests
   readonly #virtual: VirtualQueue
   readonly #tenants: VirtualTenant[] = []
+  readonly #own = new Map<VirtualTenant, readonly LimitRule[]>()
   readonly #running: Running[] = []
   readonly #options: QueueOptions
   #now = FIRST_INSTANT
@@ -73,8 +75,10 @@ class SideBySide {
         weight: this.#oneOf([1, 1, 1, 3, 0.3]),
         basePriority: this.#oneOf([0, 0, 0, -400, 900]),
       }
-      const own = this.#random.next() < 0.2 ? [parseLimit('tenant', this.#anyLimit())] : template
-      this.#tenants.push(this.#virtual.addTenant(`t${at}`, settings, own))
+      const own = this.#random.next() < 0.2 ? [this.#ownLimit(template)] : []
+      const tenant = this.#virtual.addTenant(`t${at}`, settings, limitsOfTenant(template, own))
+      this.#tenants.push(tenant)
+      this.#own.set(tenant, own)
     }
   }
 
@@ -84,12 +88,11 @@ class SideBySide {
   }
 
   async prepare(): Promise<void> {
-    const template = checkQueueOptions('q', this.#options).limits.rules.tenant
     await submitJobs(this.#requests, [], { nowUs: String(this.#now) })
-    for (const { name, weight, basePriority, meters } of this.#tenants) {
-      const own = meters.flatMap((meter) => ('rule' in meter ? [meter.rule as LimitRule] : []))
-      const differs = own.some((rule) => !template.includes(rule))
-      const limits = differs ? { limits: Object.fromEntries(own.map((rule) => [rule.name, rule])) } : {}
+    for (const tenant of this.#tenants) {
+      const { name, weight, basePriority } = tenant
+      const own = this.#own.get(tenant) ?? []
+      const limits = own.length > 0 ? { limits: Object.fromEntries(own.map((rule) => [rule.name, rule])) } : {}
       await changeTenant(this.#requests, name, { weight, base: basePriority, ...limits }, String(this.#now))
     }
   }
@@ -137,6 +140,14 @@ class SideBySide {
       alpha: this.#oneOf([0, 0, 10_000, -10_000]),
       maxWaitMs: this.#oneOf([0, 200, 3_000, 60_000]),
     }
+  }
+
+  /** In place of the template, with whatever jitter, or beside it. Where none of the name is in the template all have one. */
+  #ownLimit(template: readonly LimitRule[]): LimitRule {
+    const rule = parseLimit(this.#oneOf(['tenant', 'tenant', 'other']), this.#anyLimit())
+    const isJittered = template.some((other) => other.name === rule.name && 'jitter' in other)
+    if (!isJittered || !('jitter' in rule)) return rule
+    return { ...rule, jitter: this.#oneOf([0, 10_000, 50_000, 400_000]) }
   }
 
   #anyLimit(): LimitDefinition {

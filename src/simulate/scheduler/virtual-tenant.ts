@@ -37,6 +37,11 @@ export class VirtualLane {
     return this.front.length + this.#listed
   }
 
+  /** Those that never left it, by when they came. */
+  get untaken(): readonly Readonly<Arrivals>[] {
+    return this.#list.slice(this.#first)
+  }
+
   append(count: number, at: number): void {
     const last = this.#list[this.#list.length - 1]
     if (last && last.at === at && this.#listed > 0) last.left += count
