@@ -49,6 +49,7 @@ async function checkPackaging() {
     const tarball = join(folder, JSON.parse(packed.output.slice(packed.output.search(/^\[/m)))[0].filename)
     const linted = await tool('publint', 'run', '--strict', tarball)
     if (!linted.ok) return linted
+    // The package has ES modules alone: that `require` without a flag and older resolutions do not find it is meant.
     return await tool('attw', tarball, '--profile', 'esm-only')
   } finally {
     rmSync(folder, { recursive: true, force: true })

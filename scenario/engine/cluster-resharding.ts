@@ -23,6 +23,7 @@ export const scenario: Scenario = {
   async run({ full, log, onEnd, signal }) {
     const wanted = full ? 500_000 : 8_000
     const cluster = await startCluster()
+    onEnd(() => cluster.stop())
     const limits = { tenant: `${PERMITS}/s`, queue: { running: { kind: 'concurrency', max: MOST_RUNNING } } } as const
     const story = await Story.start({
       topology: cluster,

@@ -113,6 +113,9 @@ function judgeCalls(calls: readonly HttpCall[], course: Course) {
     tenantPerSecondBefore: { atLeast: PER_SECOND * 0.75 },
     sharedRefusedShare: { atMost: 0.01 },
     tenantRefusedShare: { atMost: 0.01 },
+    // It settles at the halved limit, not at next to nothing: 0.875 was seen.
+    sharedUsedWhileHalved: { atLeast: 0.7 },
+    tenantUsedWhileHalved: { atLeast: 0.7 },
     sharedBackAfterSeconds: { atMost: 30 },
     tenantBackAfterSeconds: { atMost: 30 },
     otherTenantRefused: { atMost: 0 },

@@ -44,6 +44,7 @@ async function failOver(
   { times, isDurable }: { times: number; isDurable: boolean },
 ): Promise<Figures> {
   const sentinels = await startSentinels({ downAfterMs: DOWN_AFTER_MS })
+  onEnd(() => sentinels.stop())
   const durability = isDurable ? { replicas: 1 } : undefined
   const story = await Story.start({
     topology: sentinels,

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { exitCodes } from '../../src/cli/exit-codes.ts'
+import { bucketOf } from '../../src/cli/run/run-calls.ts'
+import { effectivePerSecond, parseLimit } from '../../src/limits/definition.ts'
+import type { BucketRule } from '../../src/store/settings.ts'
 import { allCommands, examplesOf, leaves } from './command-lines.ts'
 import { codeBlocks, codeIn, codeRows, read } from './markdown.ts'
 
@@ -20,6 +23,17 @@ it('docs/cli.md has a section for every command, and for no other', () => {
   const headings = Array.from(page.matchAll(/^### (sluice .*)$/gm), (match) => match[1])
 
   expect(headings).toEqual(commands.map(({ path }) => path))
+})
+
+it('docs/cli.md says how much of a rate sluice run gives out', () => {
+  const perSecond = (isLocal: boolean) => {
+    const rule = parseLimit('rate', bucketOf('500/s', { isLocal })) as BucketRule
+    return Math.round(effectivePerSecond(rule, rule.jitter))
+  }
+
+  expect(page.replaceAll(/\s+/g, ' ')).toContain(
+    `it gives out a little less: ${perSecond(false)} a second, ${perSecond(true)} to this machine itself.`,
+  )
 })
 
 describe.each(commands)('$path', ({ path, command }) => {

@@ -9,6 +9,7 @@ export const guidePages = documents().filter((path) => /^(README|docs\/guides\/.
  */
 export const runElsewhere: readonly { page: string; language: string; test: string }[] = [
   { page: 'docs/guides/getting-started.md', language: 'sh', test: 'test/docs/getting-started.test.ts' },
+  { page: 'docs/guides/coming-from-bullmq.md', language: 'ts', test: 'test/docs/from-bullmq.test.ts' },
   { page: 'docs/guides/redis.md', language: 'ts', test: 'test/docs/redis-guide.test.ts' },
   { page: 'docs/guides/simulate.md', language: 'sh', test: 'test/docs/simulate-guide.test.ts' },
   { page: 'docs/guides/nestjs.md', language: 'sh', test: 'test/nestjs/example.test.ts' },

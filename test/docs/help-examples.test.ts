@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
+import { freePort, startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
 import { BuiltPackage } from '../cli/built-package.ts'
 import { folderWith, removeFolder } from '../cli/server-process.ts'
@@ -53,7 +53,8 @@ describe('examples in the help of commands', () => {
     const prepared = await scene.prepare(example)
     const shell = new Shell(folder, { sluice: [process.execPath, built.main], env: { SLUICE_URL: scene.url } })
     onTestFinished(() => shell.close())
-    return { shell, typed: prepared.replace('redis://redis.internal:6379', redis.url) }
+    const port = String(await freePort())
+    return { shell, typed: prepared.replace('redis://redis.internal:6379', redis.url).replace(/(?<=--port )\d+/, port) }
   }
 
   const runHere = examples.filter((example) => !(example in runElsewhere))

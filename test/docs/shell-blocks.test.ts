@@ -76,7 +76,8 @@ describe('shell blocks of the README and the guides', () => {
     }
   }
 
-  it.each(pagesWith('sh'))('%s', async (page) => {
+  // A page may have fifteen commands, and each starts a process.
+  it.each(pagesWith('sh'))('%s', { timeout: 180_000 }, async (page) => {
     const { shell, typed } = await shellFor(page)
 
     for (const { text, line } of blocksOf(page, 'sh')) {

@@ -74,18 +74,30 @@ export class Scenario {
     this.#redis = parts.redis
     this.proxy = parts.proxy
     this.upstream = parts.upstream
-    this.#folder = mkdtempSync(join(tmpdir(), 'sluice-history-'))
-    this.#recorder = new HistoryRecorder(this.#folder, 'test')
     const target = options.topology?.redis ?? this.redis.url
     this.#sluice = new Sluice({ redis: target, ...(options.durability && { durability: options.durability }) })
     this.queue = this.#sluice.queue(QUEUE, options.queue ?? {})
+    // Last: what throws above leaves no folder behind.
+    this.#folder = mkdtempSync(join(tmpdir(), 'sluice-history-'))
+    this.#recorder = new HistoryRecorder(this.#folder, 'test')
   }
 
+  /** When it cannot start, it ends what it has started, and the topology. */
   static async start(options: ScenarioOptions = {}): Promise<Scenario> {
-    const redis = options.topology ? undefined : await startRedis(options.redis)
-    const proxy = options.proxy && redis ? await TcpProxy.start({ port: redis.port }) : undefined
-    const upstream = options.upstream ? await Upstream.start() : undefined
-    return new Scenario(options, { redis, proxy, upstream })
+    const { topology } = options
+    const stops: (() => Promise<void> | undefined)[] = [() => topology?.stop()]
+    try {
+      const redis = topology ? undefined : await startRedis(options.redis)
+      stops.push(() => redis?.stop())
+      const proxy = options.proxy && redis ? await TcpProxy.start({ port: redis.port }) : undefined
+      stops.push(() => proxy?.close())
+      const upstream = options.upstream ? await Upstream.start() : undefined
+      stops.push(() => upstream?.stop())
+      return new Scenario(options, { redis, proxy, upstream })
+    } catch (error) {
+      await Promise.all(stops.map((stop) => stop()))
+      throw error
+    }
   }
 
   /** The one server. */

@@ -132,7 +132,7 @@ function openQueue(sluice: Sluice, file: CallsFile, { rate, timeoutMs, maxRetrie
  * burst of 16 ms, with which 5,000 calls at 500/s take less than 11.2 s. Grants that come too late all the same are returned,
  * and raise the jitter.
  */
-function bucketOf(rate: string, { isLocal }: CallsFile): BucketDefinition {
+export function bucketOf(rate: string, { isLocal }: Pick<CallsFile, 'isLocal'>): BucketDefinition {
   const { count: limit, window } = bucketRule(rate)
   const chosen = isLocal ? { burst: Math.ceil(limit * 0.016), jitterMs: 20 } : { burst: Math.ceil(limit * 0.02) }
   return { kind: 'bucket', limit, windowMs: window / 1_000, ...chosen }
