@@ -73,6 +73,7 @@ const insideScripts = [
   'trash:<number>',
   'schedule:<schedule>',
   'congestion:<tenant>',
+  'alarm:<levels>',
 ] as const
 
 /** What a client of a group has that is no queue. */

@@ -56,7 +56,7 @@ export async function readWorkers(redis: Redis, keys: QueueKeys): Promise<Worker
     worker.since = Math.min(worker.since ?? Number.POSITIVE_INFINITY, Number(fence) / 1_000)
     worker.leasedUntil = Math.min(worker.leasedUntil ?? Number.POSITIVE_INFINITY, untilMs)
   }
-  for (const [client, until] of pairs(idle)) if (until > nowUs) of(client).isIdle = true
+  for (const [name, until] of pairs(idle)) if (until > nowUs) of(clientOf(name)).isIdle = true
   return [...held]
     .map(([client, found]) => ({ client, pid: pidOf(client), ...found }))
     .toSorted((a, b) => b.running - a.running || a.client.localeCompare(b.client))
@@ -66,6 +66,11 @@ function pairs(flat: readonly string[]): [member: string, score: number][] {
   const found: [string, number][] = []
   for (let at = 0; at < flat.length; at += 2) found.push([flat[at] as string, Number(flat[at + 1])])
   return found
+}
+
+/** The levels stand behind it where it does not serve all. */
+function clientOf(idleName: string): string {
+  return idleName.split(' ')[0] ?? ''
 }
 
 /** A client's name begins with it. */

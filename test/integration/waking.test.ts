@@ -4,11 +4,39 @@ import { Queue } from '../../src/engine/queue.ts'
 import { Waker } from '../../src/engine/waker.ts'
 import { keyPrefix } from '../../src/store/keys.ts'
 import { openRedis } from '../../src/store/redis.ts'
-import { until, useEngine, withResolvers } from './engine.ts'
+import { Countdown, until, useEngine, withResolvers } from './engine.ts'
 
 const HEARTBEAT_MS = 300
 
 const engine = useEngine()
+
+/** Until so many processes wait to be woken for the queue. */
+async function untilIdle(processes: number): Promise<void> {
+  const client = engine.server.client()
+  await until(async () => (await client.zcard(`${keyPrefix(engine.prefix, 'q')}idle`)) === processes)
+}
+
+describe('a process that serves the high level only', () => {
+  it('keeps no work of other levels from one that serves them, though it went to sleep last and holds an alarm', async () => {
+    const [all, high] = [engine.queue(), engine.queue()]
+    const done = new Countdown(20)
+    all.process('T', () => done.tick())
+    await untilIdle(1)
+    high.process('T', () => done.tick(), { levels: ['high'] })
+    await untilIdle(2)
+    const startedAt = performance.now()
+
+    for (let round = 0; round < 10; round++) {
+      await high.submit({ type: 'T' })
+      await high.submit({ type: 'T', delayMs: 50 })
+      await untilIdle(2)
+    }
+    await done.reached
+
+    // Left to the heartbeats it would take two minutes.
+    expect(performance.now() - startedAt).toBeLessThan(15_000)
+  })
+})
 
 describe('a process with two queues', () => {
   it('finds work of the one whose wake-up was lost, though the other is woken all the time', async () => {

@@ -9,7 +9,7 @@ import type { QueueModel } from './reference/queue-model.ts'
 import { claimedTextOf, isDefaultLane, type Job, type Tenant, textOf } from './reference/tenant.ts'
 
 /** What is not predicted: settings as they are packed, who waits to be woken, replies kept, buckets of given ids. */
-const NOT_PREDICTED = /^(settings|idle|alarm|ids|ids:.*|client:.*|wake:.*)$/
+const NOT_PREDICTED = /^(settings|idle|alarm(:.*)?|ids|ids:.*|client:.*|wake:.*)$/
 
 /** Fields of the queue's and the tenants' hashes that are packed. */
 const PACKED = /^(state|pauses|pace|high|normal|low)$/

@@ -186,12 +186,12 @@ export class World {
     while (!walk.isOver) deepStrictEqual((await walk.step()).differences, [], `the audit, ${walk.position}`)
   }
 
-  /** All keys but the alarm, which runs out by the server's own time. */
+  /** All keys but the alarms, which run out by the server's own time. */
   async dump(): Promise<Keyspace> {
     for (;;) {
       try {
-        const { [`${this.#start}alarm`]: _, ...keys } = await dumpKeyspace(this.#direct, this.#start)
-        return keys
+        const keys = Object.entries(await dumpKeyspace(this.#direct, this.#start))
+        return Object.fromEntries(keys.filter(([key]) => !key.startsWith(`${this.#start}alarm`)))
       } catch (error) {
         // It ran out between the list of keys and its turn to be read.
         if (!(error instanceof Error && error.message.endsWith('it holds a none'))) throw error

@@ -155,18 +155,19 @@ end
 -- the alarm that is held.
 function submitting.sleeper(q, batch)
   local waking = require "waking"
-  local sleeper = waking.find(q)
-  if not sleeper or batch.earliest < (waking.alarm(q) or time.NEVER) then
-    return sleeper
-  end
+  local levels = {}
   for _, tenant in ipairs(q.tenants.list) do
-    for _, stand in pairs(tenant.at) do
+    for level, stand in pairs(tenant.at) do
       if stand.present and not stand.was_present then
-        return sleeper
+        levels[level] = true
       end
     end
   end
-  return nil
+  local for_later = waking.find_for(q, batch.earliest)
+  if for_later or not next(levels) then
+    return for_later
+  end
+  return waking.find(q, nil, levels)
 end
 
 function submitting.save(q, batch)

@@ -10,16 +10,43 @@ local HOLDERS = 2000
 -- How long after its instant an alarm is still taken as held, in case its holder is a little late.
 local ALARM_SLACK_MS = 100
 
--- An idle client to wake, read before the first write; nil when nobody is idle. Whoever asks because its own hands
--- are full is no help, though it may still be on the list: its alarm rang, and nobody has woken it.
-function waking.find(q, asking)
+local ALL_LEVELS = { high = true, normal = true, low = true }
+local SERVES_ALL = "high normal low"
+
+-- What a client is called on the list of the idle: by its levels as well, unless it serves all of them.
+function waking.name_of(client, levels_served)
+  if levels_served == SERVES_ALL or levels_served == "" then
+    return client
+  end
+  return client .. " " .. string.gsub(levels_served, " ", "+")
+end
+
+local function client_of(name)
+  return string.match(name, "^%S+")
+end
+
+local function serves_all(name)
+  return not string.find(name, " ", 1, true)
+end
+
+-- Whom to wake of the idle, read before the first write; nil when nobody is idle who would be of use. It is one
+-- client, unless none serves all of the levels (a set; none given: all three). Whoever asks because its own hands are
+-- full is no help, though it may still be on the list: its alarm rang, and nobody has woken it.
+function waking.find(q, asking, levels)
   local found = redis.call("ZREVRANGE", q.keys.idle, 0, asking and 1 or 0, "WITHSCORES")
   local at = found[1] == asking and 3 or 1
   if not found[at] or tonumber(found[at + 1]) <= q.now then
     return nil
   end
-  redis.call("EXISTS", q.keys.prefix .. "wake:" .. found[at])
-  return found[at]
+  local sleepers = { found[at] }
+  if not serves_all(found[at]) then
+    local part_time = require "part_time"
+    sleepers = part_time.find(q, asking, levels or ALL_LEVELS)
+  end
+  for _, name in ipairs(sleepers or {}) do
+    redis.call("EXISTS", q.keys.prefix .. "wake:" .. client_of(name))
+  end
+  return sleepers
 end
 
 function waking.tell(q, client, what)
@@ -48,14 +75,23 @@ function waking.save_told(q)
   end
 end
 
-function waking.wake(q, client)
-  redis.call("ZREM", q.keys.idle, client)
-  waking.tell(q, client, "work")
+function waking.wake(q, sleepers)
+  for _, name in ipairs(sleepers) do
+    redis.call("ZREM", q.keys.idle, name)
+    waking.tell(q, client_of(name), "work")
+  end
 end
 
--- The instant of the alarm held now and its holder; nil when nobody holds one.
-function waking.alarm(q)
-  local found = redis.call("GET", q.keys.alarm)
+-- Each set of levels has an alarm of its own: behind one held by a client that serves but one level, those who serve
+-- the others would sleep on when a limit opens.
+local function alarm_key(q, name)
+  local levels = string.match(name, " (.*)$")
+  return levels and q.keys.prefix .. "alarm:" .. levels or q.keys.alarm
+end
+
+-- The instant of the alarm held now by somebody with these levels, and the name of who holds it; nil when nobody does.
+function waking.alarm(q, name)
+  local found = redis.call("GET", alarm_key(q, name))
   if not found then
     return nil
   end
@@ -68,9 +104,32 @@ function waking.alarm(q)
   return instant, holder
 end
 
-function waking.set_alarm(q, client, instant)
+function waking.set_alarm(q, name, instant)
   local ms = math.max(1, math.ceil((instant - q.now) / 1000)) + ALARM_SLACK_MS
-  redis.call("SET", q.keys.alarm, string.format("%.0f:%s", instant, client), "PX", ms)
+  redis.call("SET", alarm_key(q, name), string.format("%.0f:%s", instant, name), "PX", ms)
+end
+
+-- Whether the alarm is this client's when it next has to look at this instant.
+function waking.holds_alarm(q, name, instant)
+  local alarm_instant, holder = waking.alarm(q, name)
+  return not alarm_instant or holder == name or instant < alarm_instant
+end
+
+-- Whether one of them could sleep past the instant: nobody but `asking` holds an alarm for it or for an earlier one.
+local function may_sleep_past(q, sleepers, instant, asking)
+  for _, name in ipairs(sleepers) do
+    local alarm_instant, holder = waking.alarm(q, name)
+    if not alarm_instant or holder == asking or alarm_instant > instant then
+      return true
+    end
+  end
+  return false
+end
+
+-- Whom to wake because something is due at this instant; nil when nobody is idle, or somebody looks before it anyway.
+function waking.find_for(q, instant)
+  local sleepers = instant < time.NEVER and waking.find(q)
+  return sleepers and may_sleep_past(q, sleepers, instant) and sleepers or nil
 end
 
 -- Of the parked, not those that this script itself put back in line: they are still in the set.
@@ -99,34 +158,60 @@ function waking.next_instant(q, leases_key)
   return math.min(instant, after(q.keys.parked, q.now, q.tenants), after(q.keys.delayed, q.now))
 end
 
-local function is_anyone_ready(q, levels)
-  local ready = 0
+-- Levels with somebody in line whom the caller leaves there: on those it serves anybody, on others whom this script has
+-- brought.
+local function levels_left(q, levels)
+  local ready, served, left = {}, {}, {}
   for _, level in ipairs(levels) do
-    ready = ready + redis.call("ZCARD", q.keys.ready[level])
+    served[level] = true
+    ready[level] = q.claim.is_closed and 0 or redis.call("ZCARD", q.keys.ready[level])
   end
   for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
-    for _, at in pairs(tenant.at) do
-      ready = ready + (at.present and 1 or 0) - (at.was_present and 1 or 0)
+    for level, at in pairs(tenant.at) do
+      if ready[level] and not q.claim.is_closed then
+        ready[level] = ready[level] + (at.present and 1 or 0) - (at.was_present and 1 or 0)
+      end
     end
   end
-  return ready > 0
+  for level, count in pairs(ready) do
+    left[level] = count > 0 or nil
+  end
+  if #levels < 3 then
+    local part_time = require "part_time"
+    part_time.add_unserved(q, served, left)
+  end
+  return left
 end
 
 -- Whom to wake when the caller's own hands are full: somebody for what is left, or to hold the alarm that the caller
 -- can hold no longer. nil when there is nothing to do, or nobody to do it.
-function waking.helper(q, levels, client, leases_key)
-  local sleeper = waking.find(q, client)
-  if not sleeper then
+function waking.helper(q, levels, asking, leases_key)
+  local sleepers = waking.find(q, asking)
+  if not sleepers then
     return nil
   end
-  if not q.claim.is_closed and is_anyone_ready(q, levels) then
-    return sleeper
+  local left = levels_left(q, levels)
+  if next(left) then
+    local helpers = serves_all(sleepers[1]) and sleepers or waking.find(q, asking, left)
+    if helpers then
+      return helpers
+    end
   end
-  local alarm_instant, holder = waking.alarm(q)
-  -- An alarm for later than what this claim leaves behind is none: whoever is woken takes it over.
-  local is_held = holder and holder ~= client and alarm_instant <= waking.next_instant(q, leases_key)
-  local is_empty = not q.claim.is_closed and q.waiting + q.delayed + q.running == 0
-  return not is_held and not is_empty and sleeper or nil
+  if not q.claim.is_closed and q.waiting + q.delayed + q.running == 0 then
+    return nil
+  end
+  return may_sleep_past(q, sleepers, waking.next_instant(q, leases_key), asking) and sleepers or nil
+end
+
+-- Whom to wake when the caller has hands left, but not for all levels: for what it has brought to the others.
+function waking.heirs(q, levels, asking)
+  local part_time = require "part_time"
+  local served, left = {}, {}
+  for _, level in ipairs(levels) do
+    served[level] = true
+  end
+  part_time.add_unserved(q, served, left)
+  return next(left) and waking.find(q, asking, left) or nil
 end
 
 return waking

@@ -47,7 +47,7 @@ else
     schedule.paused = string.format("%d", q.now)
     redis.call("HSET", schedule.key, "paused", schedule.paused, "revision", schedules.new_revision(q))
   else
-    sleeper = tonumber(due) and tonumber(due) < (waking.alarm(q) or time.NEVER) and waking.find(q) or nil
+    sleeper = tonumber(due) and waking.find_for(q, tonumber(due))
     schedule.paused, schedule.due = "", due
     redis.call("HSET", schedule.key, "due", due, "revision", schedules.new_revision(q))
     redis.call("HDEL", schedule.key, "paused")

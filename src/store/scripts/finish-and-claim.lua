@@ -34,7 +34,7 @@ local limits_key = KEYS[13] -- hash: state of the queue's limits
 local dead_key = KEYS[14] -- zset: job → when it became a dead letter
 local dead_jobs_key = KEYS[15] -- hash: job → reason and record
 local canceled_key = KEYS[16] -- zset: job → when the mark may be forgotten
-local idle_key = KEYS[17] -- zset: client → until when it is known to wait
+local idle_key = KEYS[17] -- zset: client, and the levels it serves unless all → until when it is known to wait
 local alarm_key = KEYS[18] -- string: instant:client
 local running_key = KEYS[19] -- hash: tenant → jobs that run
 local client_key = KEYS[20] -- hash: replies to the client's last requests
@@ -169,15 +169,18 @@ elseif hands_left then
   instant = waking.next_instant(q, leases_key)
   if instant < time.NEVER then
     wait = math.max(0, instant - now)
-    local alarm_instant, holder = waking.alarm(q)
-    holds_alarm = (not alarm_instant or holder == client or instant < alarm_instant) and 1 or 0
+    holds_alarm = waking.holds_alarm(q, waking.name_of(client, levels_served), instant) and 1 or 0
   end
 else
   is_anyone_idle = redis.call("EXISTS", idle_key) == 1
   if is_anyone_idle then
     local waking = require "waking"
-    sleeper = waking.helper(q, levels, client, leases_key)
+    sleeper = waking.helper(q, levels, waking.name_of(client, levels_served), leases_key)
   end
+end
+if hands_left and #levels < 3 then
+  local waking = require "waking"
+  sleeper = waking.heirs(q, levels, waking.name_of(client, levels_served))
 end
 if q.group then
   local group = require "group"
@@ -237,17 +240,19 @@ if q.actions then
 end
 tenants.save(q)
 queue.save(q)
-if hands_left then
-  redis.call("ZREMRANGEBYSCORE", idle_key, "-inf", now)
-  redis.call("ZADD", idle_key, now + idle_for, client)
-  if holds_alarm == 1 then
-    local waking = require "waking"
-    waking.set_alarm(q, client, instant)
+if hands_left or is_anyone_idle then
+  local waking = require "waking"
+  local name = waking.name_of(client, levels_served)
+  if hands_left then
+    redis.call("ZREMRANGEBYSCORE", idle_key, "-inf", now)
+    redis.call("ZADD", idle_key, now + idle_for, name)
+  else
+    redis.call("ZREM", idle_key, name)
   end
-elseif is_anyone_idle then
-  redis.call("ZREM", idle_key, client)
+  if holds_alarm == 1 then
+    waking.set_alarm(q, name, instant)
+  end
   if sleeper then
-    local waking = require "waking"
     waking.wake(q, sleeper)
   end
 end

@@ -266,7 +266,7 @@ describe('waiting', () => {
 
   it('wakes the next client when it cannot take everything itself', async () => {
     await store.submit('a', 2)
-    await store.claim(1, { levels: 'high', idleForMs: 30_000 }, 'sleeper')
+    await store.client.zadd(store.keys().idle, store.now + 30_000_000, 'sleeper')
 
     const { changes } = await store.changesOf(() => store.claim(1, { idleForMs: 30_000 }))
 
@@ -295,8 +295,8 @@ describe('waiting', () => {
 
   it('wakes nobody when nothing is left', async () => {
     await store.submit('a', 1)
-    await store.claim(1, { levels: 'high', idleForMs: 30_000 }, 'sleeper')
     const claim = await store.claim(1, { idleForMs: 30_000 })
+    await store.client.zadd(store.keys().idle, store.now + 30_000_000, 'sleeper')
 
     const { changes } = await store.changesOf(() =>
       store.claim(0, { idleForMs: 30_000, finished: finishedAs(claim, { outcome: 'succeeded' }) }),

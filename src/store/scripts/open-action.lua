@@ -67,7 +67,7 @@ if not action then
   local own_key = q.keys.prefix .. "actions:" .. tenant
   redis.call("EXISTS", own_key)
   local sealed_at = rules.seal_timeout > 0 and q.now + rules.seal_timeout or time.NEVER
-  local sleeper = sealed_at < (waking.alarm(q) or time.NEVER) and waking.find(q)
+  local sleeper = waking.find_for(q, sealed_at)
   for _, gone in ipairs(forgotten(q, actions_key, FORGOTTEN_AT_ONCE)) do
     redis.call("ZREM", actions_key, gone.member)
     redis.call("ZREM", gone.own_key, gone.name)

@@ -41,7 +41,7 @@ local word = schedule and "changed" or "created"
 local key = q.keys.prefix .. "schedule:" .. name
 local look_at = schedules.look_at({ paused = schedule and schedule.paused or "", due = due })
 -- Whoever sleeps until the next known instant must hear of an earlier one.
-local sleeper = tonumber(look_at) < (waking.alarm(q) or time.NEVER) and waking.find(q) or nil
+local sleeper = waking.find_for(q, tonumber(look_at))
 
 if not since then
   since = string.format("%d", q.now)

@@ -301,7 +301,7 @@ it('wakes an idle client for a later job only when nobody wakes before it anyway
 
 it('wakes nobody for a tenant that stands in line already', async () => {
   await store.submit('a', 1)
-  await store.claim(1, { levels: 'high', idleForMs: 1_000 }, 'sleeper')
+  await store.client.zadd(store.keys().idle, store.now + 1_000_000, 'sleeper')
 
   const { changes } = await store.changesOf(() => store.submit('a', 1))
 
