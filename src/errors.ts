@@ -18,6 +18,7 @@ export const errorCodes = {
   SLUICE_LEASE_LOST: 'The job is no longer held by this claim.',
   SLUICE_CLOSED: 'Something was used after it was closed.',
   SLUICE_ACTION_CLOSED: 'Jobs were submitted to an action that is sealed or has ended.',
+  SLUICE_ACTION_TAKEN: 'An action of that name was begun by somebody else.',
   SLUICE_UNKNOWN_ACTION: 'There is no such action, or not any more.',
   SLUICE_UNKNOWN_QUEUE: 'A queue was only to be looked at, and the store does not have it.',
   SLUICE_UNKNOWN_SCHEDULE: 'There is no schedule of that name.',
@@ -232,6 +233,19 @@ export class ActionClosedError extends SluiceError {
   constructor(data: { action: string }) {
     super(
       `Action ${JSON.stringify(data.action)} is sealed or has ended: nothing more can be added. Submit under another name.`,
+    )
+    this.action = data.action
+  }
+}
+
+export class ActionTakenError extends SluiceError {
+  readonly code = 'SLUICE_ACTION_TAKEN'
+  /** Its full id. */
+  readonly action: string
+
+  constructor(data: { action: string }) {
+    super(
+      `Action ${JSON.stringify(data.action)} was begun by somebody else: going on after what it has received would leave out jobs. Submit under another name, or add to it.`,
     )
     this.action = data.action
   }

@@ -36,6 +36,7 @@ const exitOfErrorCode: Readonly<Record<SluiceErrorCode, ExitName>> = {
   SLUICE_LEASE_LOST: 'conflict',
   SLUICE_CLOSED: 'unexpected',
   SLUICE_ACTION_CLOSED: 'conflict',
+  SLUICE_ACTION_TAKEN: 'conflict',
   SLUICE_UNKNOWN_ACTION: 'notFound',
   SLUICE_UNKNOWN_QUEUE: 'notFound',
   SLUICE_UNKNOWN_SCHEDULE: 'notFound',

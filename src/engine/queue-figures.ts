@@ -99,6 +99,7 @@ function refusalOf(error: { readonly code: string }): Refusal | undefined {
     case 'SLUICE_QUEUE_FULL':
       return (error as QueueFullError).tenant === undefined ? 'queue-full' : 'tenant-full'
     case 'SLUICE_ACTION_CLOSED':
+    case 'SLUICE_ACTION_TAKEN':
       return 'action-closed'
     case 'SLUICE_STORE_OUT_OF_MEMORY':
       return 'out-of-memory'

@@ -36,6 +36,8 @@ interface Line {
   readonly lane: string
   readonly kind: LineKind
   readonly entries: string[]
+  /** The place of each job in what was submitted, for the error; undefined for one that was submitted alone. */
+  readonly indexes: (number | undefined)[]
 }
 
 /** What a caller may choose for one submit. */
@@ -97,10 +99,10 @@ export class Submitter {
   }
 
   /** Answers a promise when the caller must wait before it adds more; it rejects when what was sent before has failed. */
-  add(job: PackedJob): Promise<void> | undefined {
+  add(job: PackedJob, index: number): Promise<void> | undefined {
     // Also of a slow producer, whose jobs go out by themselves: it must not produce for ever in vain.
     if (this.#failure) return Promise.reject(this.#failure.error)
-    this.#put(job)
+    this.#put(job, index)
     this.#jobs += 1
     this.#bytes += job.record.length
     const isEnough = this.#jobs >= MAX_JOBS && (this.#lines.length <= FEW_LINES || this.#jobs >= GATHERED_JOBS)
@@ -115,8 +117,10 @@ export class Submitter {
    */
   async all(jobs: Iterable<JobInput> | AsyncIterable<JobInput>, packer: Packer, skip = 0): Promise<SubmitSummary> {
     let index = 0
-    const take = (job: JobInput) =>
-      index++ < skip ? undefined : this.add(packer.pack(job, index - 1, this.#clock.date()))
+    const take = (job: JobInput) => {
+      const at = index++
+      return at < skip ? undefined : this.add(packer.pack(job, at, this.#clock.date()), at)
+    }
     try {
       if (Symbol.iterator in Object(jobs)) {
         for (const job of jobs as Iterable<JobInput>) {
@@ -140,7 +144,7 @@ export class Submitter {
 
   /** A single job, at once. Answers its sequence, '0' if its id was known. */
   async one(job: PackedJob): Promise<string> {
-    const line = this.#put(job)
+    const line = this.#put(job, undefined)
     return (await this.#sendChunk([line])) ?? '0'
   }
 
@@ -160,11 +164,12 @@ export class Submitter {
     await this.#sending
   }
 
-  #put(job: PackedJob): Line {
+  #put(job: PackedJob, index: number | undefined): Line {
     const line = this.#lineOf(job)
     if (job.kind === 'later') line.entries.push(job.instant)
     if (job.kind !== 'fresh') line.entries.push(job.digest)
     line.entries.push(job.record)
+    line.indexes.push(index)
     return line
   }
 
@@ -182,7 +187,7 @@ export class Submitter {
     const key = `${job.level}:${job.lane}:${job.tenant}`
     let line = this.#lineOfLane.get(key)
     if (line?.kind !== job.kind) {
-      line = { tenant: job.tenant, level: job.level, lane: job.lane, kind: job.kind, entries: [] }
+      line = { tenant: job.tenant, level: job.level, lane: job.lane, kind: job.kind, entries: [], indexes: [] }
       this.#lines.push(line)
       this.#lineOfLane.set(key, line)
     }
@@ -234,7 +239,7 @@ export class Submitter {
       this.#signal?.throwIfAborted()
       const reply = await submitJobs(
         this.#requests,
-        rest.map((line): SubmitLine => ({ ...line, basePriority: this.#basePriority })),
+        rest.map(({ indexes: _, ...line }): SubmitLine => ({ ...line, basePriority: this.#basePriority })),
       )
       if (reply.costly) throw costlyError(rest, reply.costly)
       const [closed] = reply.closed
@@ -269,14 +274,20 @@ export class Submitter {
 }
 
 function costlyError(lines: readonly Line[], { line: at, job, limit, most }: CostlyJob): InvalidJobError {
-  const { kind, entries } = lines[at] as Line
+  const { kind, entries, indexes } = lines[at] as Line
   const { cost, givenId } = decodeRecord(entries[(job + 1) * entriesPerJob[kind] - 1] as string)
   const problem = `its cost of ${cost} is more than the limit "${limit}" could ever grant (${most})`
-  return new InvalidJobError({ jobId: givenId, problem })
+  return new InvalidJobError({ index: indexes[job], jobId: givenId, problem })
+}
+
+/** Some jobs of a line, from one on and before another. */
+function jobsOf(line: Line, from: number, to: number): Line {
+  const width = entriesPerJob[line.kind]
+  return { ...line, entries: line.entries.slice(from * width, to * width), indexes: line.indexes.slice(from, to) }
 }
 
 function leftOf(line: Line, dealtWith: number): Line {
-  return { ...line, entries: line.entries.slice(dealtWith * entriesPerJob[line.kind]) }
+  return jobsOf(line, dealtWith, line.indexes.length)
 }
 
 /** Splits lines into chunks that one script can carry; a long line is split, its order kept. */
@@ -297,8 +308,7 @@ function* chunks(lines: readonly Line[]): Generator<Line[]> {
         cost += COST[line.kind]
         to += width
       }
-      if (to > from)
-        chunk.push(to - from === line.entries.length ? line : { ...line, entries: line.entries.slice(from, to) })
+      if (to > from) chunk.push(to - from === line.entries.length ? line : jobsOf(line, from / width, to / width))
       from = to
       if (jobs >= MAX_JOBS || cost >= MAX_COST || bytes >= MAX_BYTES) {
         yield chunk

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { unlessAborted } from '../engine/unless-aborted.ts'
 import type { AuditEntry } from '../store/audit.ts'
 import type { Context } from './context.ts'
 
@@ -15,10 +16,14 @@ export async function auditChange(context: Context, request: FastifyRequest, rep
   const entry = entryOf(request, reply.statusCode)
   request.log.info({ audit: entry }, 'a change was made')
   try {
-    context.settings.onChange?.(entry)
-    await context.audit.add(entry)
+    await unlessAborted(context.audit.add(entry), AbortSignal.timeout(context.settings.handlerTimeoutMs))
   } catch (error) {
     request.log.error({ err: error, audit: entry }, 'a change could not be written to the audit log')
+  }
+  try {
+    context.settings.onChange?.(entry)
+  } catch (error) {
+    request.log.error({ err: error, audit: entry }, 'onChange threw')
   }
 }
 

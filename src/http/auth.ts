@@ -24,11 +24,21 @@ export function authenticate(keys: KeyRing, request: FastifyRequest): void {
 
 /**
  * A server without keys trusts its own machine, and a browser on it runs pages of strangers. Those say by Origin where
- * they come from; one that has bound its own name to this address says so by Host.
+ * they come from; one that has bound its own name to this address says so by Host. Both say what the sender likes, so the
+ * connection itself must come from here.
  */
 function isFromHere(request: FastifyRequest): boolean {
   const { host, origin } = request.headers
+  if (!isLocalPeer(request)) return false
   return hostIsLoopback(`http://${host}`) && (origin === undefined || hostIsLoopback(origin))
+}
+
+/** Of the connection, not of what a proxy says about it. */
+function isLocalPeer({ raw, server }: FastifyRequest): boolean {
+  const { remoteAddress } = raw.socket
+  if (remoteAddress !== undefined) return isLoopback(remoteAddress)
+  // A socket in the file system has no addresses; one of the network that is gone already has lost its own.
+  return typeof server.server.address() === 'string'
 }
 
 function hostIsLoopback(url: string): boolean {

@@ -40,12 +40,6 @@ function toProblem(error: unknown, request: FastifyRequest): Problem {
   const known = problemOfSluiceError(error)
   if (known) return known
   const { statusCode, code, message } = error as Partial<FastifyError>
-  if (code === 'FST_ERR_HANDLER_TIMEOUT') {
-    return new Problem('unavailable', 'The store did not answer in time. Look at the state before you try again.', {
-      retryAfterSeconds: 2,
-      cause: error,
-    })
-  }
   const kind = code?.startsWith('FST_ERR_') ? kindsOfStatuses[statusCode ?? 500] : undefined
   if (kind !== undefined) return new Problem(kind, explain(code ?? '', message ?? ''), { cause: error })
   return new Problem('internal', 'This is a fault of the server. It has been logged under the id given as instance.')

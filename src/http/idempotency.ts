@@ -16,7 +16,7 @@ export function idempotencyKeyOf(request: FastifyRequest): string | undefined {
 }
 
 /** Of values of any kind: the same digest if and only if they are the same. */
-export function digestOf(...values: unknown[]): string {
+function digestOf(...values: unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values, sortedKeys)).digest('hex')
 }
 
@@ -24,6 +24,11 @@ export function digestOf(...values: unknown[]): string {
 function sortedKeys(_name: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** Of one request under a key: the same again if and only if the same caller sends the same body under the same key. */
+export function requestDigest(request: FastifyRequest, key: string): string {
+  return digestOf(callerOf(request).id, key, digestOf(request.body))
 }
 
 /**

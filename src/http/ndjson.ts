@@ -4,6 +4,11 @@ import { Readable } from 'node:stream'
 import { Problem } from './problem.ts'
 
 const NEWLINE = 10
+/**
+ * Jobs that have been read and not yet stored are the last ones, some 20,000 at most: of blank lines before them only the
+ * number matters.
+ */
+const REMEMBERED_GAPS = 32_768
 /** Lines go out in pieces of about this size: one write for each would cost more than making them. */
 const PIECE_CHARACTERS = 16_384
 
@@ -26,10 +31,26 @@ export class NdjsonReader {
   mistake: unknown
   readonly #stream: IncomingMessage
   readonly #options: ReaderOptions
+  #values = 0
+  /** Where blank lines came: before which value, and how many there were by then. */
+  readonly #gaps: { readonly before: number; readonly blank: number }[] = []
 
   constructor(stream: IncomingMessage, options: ReaderOptions) {
     this.#stream = stream
     this.#options = options
+  }
+
+  /** On which line a value stood. @param index - Of the value, from 0; one of those that were taken last. */
+  lineOf(index: number): number {
+    return index + 1 + (this.#gaps.findLast(({ before }) => before <= index)?.blank ?? 0)
+  }
+
+  #noteBlank(): void {
+    const last = this.#gaps.at(-1)
+    const gap = { before: this.#values, blank: (last?.blank ?? 0) + 1 }
+    if (last?.before === gap.before) this.#gaps.pop()
+    this.#gaps.push(gap)
+    if (this.#gaps.length >= 2 * REMEMBERED_GAPS) this.#gaps.splice(0, REMEMBERED_GAPS)
   }
 
   /** Ends at a mistake as at the end of the body, so that whoever takes them keeps what came before it. */
@@ -39,7 +60,8 @@ export class NdjsonReader {
         for (const line of this.#linesOf(block)) {
           this.line += 1
           if (isLonger(line, this.#options.maxLineBytes)) throw this.#tooLong(this.line)
-          if (line.trim() !== '') yield this.#parse(line)
+          if (line.trim() === '') this.#noteBlank()
+          else yield this.#parse(line)
         }
       }
     } catch (error) {
@@ -125,6 +147,7 @@ export class NdjsonReader {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw badLine(this.line, 'must be an object such as {"type":"SEND","payload":{}}')
     }
+    this.#values += 1
     return value
   }
 

@@ -10,11 +10,13 @@ import { IdempotencyStore } from '../store/idempotency.ts'
 import { KeyRing } from './api-keys.ts'
 import { auditChange } from './audit.ts'
 import { authenticate, authorize } from './auth.ts'
+import { guardListening } from './binding.ts'
 import { addBodyParsers, limitBodyTime, refuseEncodedBody, refuseUnusedBody } from './body.ts'
 import { answerClientError } from './client-error.ts'
 import { Connections } from './connections.ts'
 import type { App, Context } from './context.ts'
 import { handleError, handleNotFound } from './error-handler.ts'
+import { limitHandlerTime } from './handler-time.ts'
 import { addOpenApi } from './openapi.ts'
 import { linkNextPage } from './page-links.ts'
 import { Problem } from './problem.ts'
@@ -46,8 +48,8 @@ const LOOK_FOR_LATE_MS = 1_000
 const defaultRate = { max: 1_000, windowMs: 10_000 }
 
 /**
- * The HTTP server over some queues of a Sluice. It does not listen yet: `refuseOpenBinding(host, keys)`, then
- * `await server.listen({ host, port })`. `close()` takes no new requests, ends streams of events, and gives what is
+ * The HTTP server over some queues of a Sluice. It does not listen yet: `await server.listen({ host, port })`, which without
+ * keys rejects for a host that other machines can reach. `close()` takes no new requests, ends streams of events, and gives what is
  * under way `closeGraceMs`; the Sluice is its owner's to close, afterwards.
  */
 export function createServer(options: ServerOptions): FastifyInstance {
@@ -74,6 +76,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   addBodyParsers(app)
   addHooks(app, context, keys)
   addClosing(app, context, cut)
+  guardListening(app, settings.keys)
   addPlugins(app, settings, keys)
   // In a plugin of their own, so that those above are loaded when the first route is declared.
   void app.register(async (scope) => addRoutes(scope as unknown as App, context))
@@ -166,12 +169,6 @@ function addHooks(app: App, context: Context, keys: KeyRing): void {
       seconds: reply.elapsedTime / 1000,
     })
   })
-}
-
-/** A store that hangs must not hold requests for ever; the time a body takes to arrive is counted apart. */
-function limitHandlerTime(route: RouteOptions, { handlerTimeoutMs, bodyTimeoutMs }: ServerSettings): void {
-  if (route.config?.isStream) return
-  route.handlerTimeout = handlerTimeoutMs + (route.method === 'GET' ? 0 : bodyTimeoutMs)
 }
 
 function addPlugins(app: App, settings: ServerSettings, keys: KeyRing): void {

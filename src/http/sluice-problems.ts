@@ -10,6 +10,7 @@ export const kindsOfCodes: Readonly<Record<string, ProblemKind>> = {
   SLUICE_UNKNOWN_QUEUE: 'not-found',
   SLUICE_UNKNOWN_SCHEDULE: 'not-found',
   SLUICE_ACTION_CLOSED: 'conflict',
+  SLUICE_ACTION_TAKEN: 'conflict',
   SLUICE_LEASE_LOST: 'conflict',
   SLUICE_STORE_UNAVAILABLE: 'unavailable',
   SLUICE_STORE_OUT_OF_MEMORY: 'unavailable',

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
+import { refuseIfGone } from './client-gone.ts'
 import { Problem } from './problem.ts'
 
 export interface SseMessage {
@@ -39,6 +40,7 @@ export class OpenStreams {
         retryAfterSeconds: 10,
       })
     }
+    refuseIfGone(reply)
     const controller = new AbortController()
     this.#open.add(controller)
     const end = () => {

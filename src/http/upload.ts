@@ -61,7 +61,8 @@ export async function brokenOff(
 function problemOf(error: unknown, request: FastifyRequest, reader: NdjsonReader): unknown {
   if (error instanceof Problem) return error
   if (isSluiceError(error) && error.code === 'SLUICE_INVALID_JOB') {
-    return badLine(reader.line, `cannot be submitted: ${(error as InvalidJobError).problem}`)
+    const { index, problem } = error as InvalidJobError
+    return badLine(index === undefined ? reader.line : reader.lineOf(index), `cannot be submitted: ${problem}`)
   }
   const problem = problemOfSluiceError(error)
   if (problem) return withPlaces(problem)

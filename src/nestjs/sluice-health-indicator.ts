@@ -1,5 +1,6 @@
 import type { ModuleRef } from '@nestjs/core'
 import { type Sluice, storeOf } from '../sluice.ts'
+import { pingEach } from '../store/ping.ts'
 import { getSluiceToken } from './tokens.ts'
 
 /** As @nestjs/terminus wants it: by the key, whether it is up, and what else there is to say. */
@@ -44,10 +45,6 @@ export class SluiceHealthIndicator {
 
   async #ping(timeoutMs: number, configKey: string | undefined): Promise<void> {
     const sluice = this.#module.get<Sluice>(getSluiceToken(configKey) as string, { strict: false })
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`Redis did not answer within ${timeoutMs} ms`)), timeoutMs)
-    })
-    await Promise.race([storeOf(sluice).redis.callEach('PING'), late]).finally(() => clearTimeout(timer))
+    await pingEach(storeOf(sluice).redis, timeoutMs)
   }
 }

@@ -191,7 +191,11 @@ export class ScriptStore {
   }
 
   /** An action of that name; its jobs are submitted to the lane `@<name>`. */
-  openAction(name: string, rules: Partial<ActionRules> = {}, options: { tenant?: string; webhook?: string } = {}) {
+  openAction(
+    name: string,
+    rules: Partial<ActionRules> = {},
+    options: { tenant?: string; webhook?: string; begunBy?: string } = {},
+  ) {
     return openAction(
       this.requests('producer'),
       {
@@ -199,6 +203,7 @@ export class ScriptStore {
         name,
         rules: { ...plainRules, lane: `@${name}`, ...rules },
         webhook: options.webhook ?? '',
+        begunBy: options.begunBy ?? '',
       },
       this.nowUs,
     )

@@ -223,6 +223,83 @@ describe('an Idempotency-Key on JSON', () => {
     expect([refused.statusCode, taken.statusCode]).toEqual([400, 202])
   })
 
+  describe('does not take the action of another request for its own', () => {
+    const submitAs = async (who: 'admin' | 'operator', body: object, key?: string) => {
+      const response = await server.app.inject({
+        method: 'POST',
+        url: '/v1/queues/mail/actions',
+        headers: { ...bearer(who), ...(key === undefined ? {} : { 'idempotency-key': key }) },
+        payload: body,
+      })
+      return { status: response.statusCode, body: response.json(), replayed: response.headers['idempotency-replayed'] }
+    }
+    /** As after a day. */
+    const forgetAnswers = async () => {
+      const client = server.redis.client()
+      const names = await client.keys(`${server.prefix}:{http}:idempotency:*`)
+      if (names.length > 0) await client.del(names)
+    }
+
+    it('that another caller sent under the same key', async () => {
+      server.create({ keys })
+
+      const first = await submitAs('admin', action, 'k-1')
+      const second = await submitAs('operator', action, 'k-1')
+
+      expect([first.status, second.status, second.body.accepted]).toEqual([202, 202, 2])
+      expect(second.body.id).not.toBe(first.body.id)
+      expect((await server.mail.counts()).submitted).toBe(4)
+    })
+
+    it('that had another body, when its answer is forgotten', async () => {
+      server.create({ keys })
+      const first = await submitAs('admin', action, 'k-1')
+      await forgetAnswers()
+
+      const other = await submitAs('admin', { ...action, jobs: [{ payload: 3 }] }, 'k-1')
+      const again = await submitAs('admin', { ...action, jobs: [{ payload: 3 }] }, 'k-1')
+
+      expect([other.status, other.body.accepted]).toEqual([202, 1])
+      expect(other.body.id).not.toBe(first.body.id)
+      expect(again).toMatchObject({ status: 202, replayed: 'true', body: { id: other.body.id } })
+      expect((await server.mail.counts()).submitted).toBe(3)
+    })
+
+    it('that was sealed under the name which it gives', async () => {
+      server.create({ keys })
+      const named = { ...action, action: 'sale' }
+      await submitAs('admin', named)
+
+      const conflict = await submitAs('admin', named, 'k-1')
+
+      expect(conflict).toMatchObject({ status: 409, body: { code: 'SLUICE_ACTION_CLOSED' } })
+      expect((await server.mail.counts()).submitted).toBe(2)
+    })
+
+    it('that is still open, of whose jobs it would leave out as many', async () => {
+      server.create({ keys })
+      const named = { ...action, action: 'sale', seal: false }
+      await submitAs('admin', named, 'k-1')
+
+      const conflict = await submitAs('admin', { ...named, jobs: [{ payload: 3 }] }, 'k-2')
+
+      expect(conflict).toMatchObject({ status: 409, body: { code: 'SLUICE_ACTION_TAKEN' } })
+      expect(await server.mail.action('sale', { tenant: 'acme' }).view()).toMatchObject({ received: 2 })
+    })
+
+    it('but its own, though its answer was lost', async () => {
+      server.create({ keys })
+      const named = { ...action, action: 'sale' }
+      const first = await submitAs('admin', named, 'k-1')
+      await forgetAnswers()
+
+      const again = await submitAs('admin', named, 'k-1')
+
+      expect(again).toMatchObject({ status: 202, replayed: 'true', body: { id: first.body.id, accepted: 0 } })
+      expect((await server.mail.counts()).submitted).toBe(2)
+    })
+  })
+
   it('goes on with an action for which there was no room', async () => {
     const full = server.sluice.queue('full', { maxPending: 1_500 })
     const app = createServer({ sluice: server.sluice, queues: { full } })

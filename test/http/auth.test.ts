@@ -1,3 +1,7 @@
+import { mkdtemp } from 'node:fs/promises'
+import { get } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../src/http/index.ts'
@@ -25,6 +29,41 @@ describe('a server without keys', () => {
       expect(response.statusCode).toBe(200)
     },
   )
+
+  it('refuses a request from another machine, whatever that says of itself', async () => {
+    const headers = { host: 'localhost', 'x-forwarded-for': '127.0.0.1' }
+
+    const response = await server
+      .create({ trustProxy: true })
+      .inject({ url: '/v1/queues', headers, remoteAddress: '203.0.113.9' })
+
+    expect(response.statusCode).toBe(403)
+  })
+
+  it('serves a socket in the file system', async () => {
+    const path = join(await mkdtemp(join(tmpdir(), 'sluice-')), 'http.sock')
+    await server.app.listen({ path })
+
+    const status = await new Promise((resolve, reject) => {
+      const headers = { host: 'localhost' }
+      get({ socketPath: path, path: '/v1/queues', headers, agent: false }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      }).on('error', reject)
+    })
+
+    expect(status).toBe(200)
+  })
+
+  it('listens on no host that other machines can reach', async () => {
+    const { app } = server
+
+    await expect(app.listen({ host: '0.0.0.0', port: 0 })).rejects.toThrow(/no API keys/)
+    const told = await new Promise((resolve) => app.listen({ host: '::', port: 0 }, resolve))
+
+    expect(told).toMatchObject({ code: 'SLUICE_INVALID_OPTIONS' })
+    expect(app.server.listening).toBe(false)
+  })
 })
 
 describe('a key', () => {
@@ -155,6 +194,19 @@ describe('the audit log', () => {
     ])
     expect(body.entries.map(({ id: _, ...entry }: { id: string }) => entry)).toEqual(told.reverse())
     expect(JSON.stringify(body)).not.toMatch(/whsec_a|private/)
+  })
+
+  it('has a change whatever onChange makes of it', async () => {
+    server.create({
+      onChange: () => {
+        throw new Error('not now')
+      },
+    })
+
+    const { status } = await server.ask('PATCH', '/v1/queues/mail/tenants/acme', { weight: 3 })
+
+    expect(status).toBe(200)
+    expect((await server.ask('GET', '/v1/audit')).body.entries).toMatchObject([{ operation: 'changeTenant' }])
   })
 
   it('has nothing of what was read or refused', async () => {

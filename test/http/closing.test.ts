@@ -1,5 +1,7 @@
 import { connect } from 'node:net'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { StoreUnavailableError } from '../../src/errors.ts'
+import { storeOf } from '../../src/sluice.ts'
 import { events, parseAnswer, postLines, rawExchange } from './clients.ts'
 import { useHttpServer } from './http-server.ts'
 
@@ -116,6 +118,17 @@ describe('a client that is slow', () => {
   })
 })
 
+describe('a handler that takes too long', () => {
+  it('is given up after its own time, however long a body might have taken', async () => {
+    server.create({ handlerTimeoutMs: 50, bodyTimeoutMs: 3_600_000 })
+    vi.spyOn(server.mail, 'runDelayed').mockReturnValue(new Promise(() => {}))
+
+    const { status, body } = await server.ask('POST', '/v1/queues/mail/delayed/run', {})
+
+    expect([status, body.type]).toEqual([503, 'urn:sluice:problem:unavailable'])
+  })
+})
+
 describe('without Redis', () => {
   it('the server says so within its time, goes on, and is ready again with it', async () => {
     server.create({ handlerTimeoutMs: 300 })
@@ -140,5 +153,13 @@ describe('without Redis', () => {
     }
     expect(alive.status).toBe(200)
     expect((await server.ask('GET', '/v1/queues/mail')).status).toBe(200)
+  })
+
+  it('the server is not ready when one of several nodes does not answer', async () => {
+    const { redis } = storeOf(server.sluice)
+    const away = new StoreUnavailableError({ reason: 'one of three is away', outcome: 'unknown' })
+    vi.spyOn(redis, 'callEach').mockRejectedValue(away)
+
+    expect((await server.ask('GET', '/readyz')).status).toBe(503)
   })
 })

@@ -6,13 +6,13 @@ const server = useHttpServer({ limits: { queue: '100/s' } })
 const jobsUrl = '/v1/queues/mail/jobs'
 const actionsUrl = '/v1/queues/mail/actions'
 
-/** Uploads an action of lines, one job each. */
-async function upload(lines: readonly object[]) {
+/** Uploads an action of lines, one job each, or blank. */
+async function upload(lines: readonly (object | '')[]) {
   const response = await server.app.inject({
     method: 'POST',
     url: `${actionsUrl}?tenant=acme&type=SEND`,
     headers: { 'content-type': 'application/x-ndjson' },
-    payload: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+    payload: lines.map((line) => `${line === '' ? '' : JSON.stringify(line)}\n`).join(''),
   })
   return { status: response.statusCode, body: response.json() }
 }
@@ -79,5 +79,37 @@ describe('a cost that the limit could never grant', () => {
       expect(JSON.stringify(body)).toContain('its cost of 101 is more than the limit')
     }
     expect(await server.mail.counts()).toMatchObject({ submitted: 0 })
+    expect((await server.mail.actions()).actions).toEqual([])
+  })
+
+  it('is refused by the line or the place of its job, wherever that stands', async () => {
+    const jobs = [{}, {}, { cost: 101 }, {}]
+
+    const action = await server.ask('POST', actionsUrl, { tenant: 'acme', type: 'SEND', jobs })
+    const lines = await upload(['', ...jobs.slice(0, 2), '', '', ...jobs.slice(2)])
+
+    expect(action.body.errors).toMatchObject([{ path: 'body.jobs.2' }])
+    expect(lines.body).toMatchObject({
+      line: 6,
+      detail: expect.stringContaining('Line 6 cannot be submitted: its cost'),
+    })
+  })
+
+  it('leaves the name of its action free for the next', async () => {
+    const named = { tenant: 'acme', action: 'sale', type: 'SEND' }
+
+    const refused = await server.ask('POST', actionsUrl, { ...named, jobs: [{ cost: 101 }] })
+    const taken = await server.ask('POST', actionsUrl, { ...named, jobs: [{ cost: 100 }] })
+
+    expect([refused.status, taken.status]).toEqual([400, 202])
+  })
+
+  it('leaves an action that was there before', async () => {
+    const named = { tenant: 'acme', action: 'sale', type: 'SEND', seal: false }
+    await server.ask('POST', actionsUrl, { ...named, jobs: [] })
+
+    await server.ask('POST', actionsUrl, { ...named, jobs: [{ cost: 101 }] })
+
+    expect(await server.mail.action('sale', { tenant: 'acme' }).view()).toMatchObject({ isSealed: false, received: 0 })
   })
 })

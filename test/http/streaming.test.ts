@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { Action } from '../../src/engine/actions/action.ts'
 import { events, postLines } from './clients.ts'
 import { bearer, keys, useHttpServer } from './http-server.ts'
 
@@ -223,6 +224,34 @@ describe('the events of an action', () => {
     for await (const _ of events(place)) {
       const second = await fetch(place)
       expect([second.status, second.headers.get('retry-after')]).toEqual([429, '10'])
+      break
+    }
+  })
+})
+
+describe('a client that goes away before its stream begins', () => {
+  it('takes no place of those that may be open', async () => {
+    const { app, port, url: origin } = await server.listen({ maxStreams: 1 })
+    await postLines(`${origin}${url}&action=sale`, lines(1))
+    const place = '/v1/actions/mail:acme:sale/events'
+    const view = vi.spyOn(Action.prototype, 'view')
+    const socket = connect(port, '127.0.0.1')
+    const gone = new Promise<void>((resolve) => {
+      view.mockImplementationOnce(async function (this: Action) {
+        const closed = new Promise((close) => app.server.once('left', close))
+        socket.destroy()
+        await closed
+        resolve()
+        return this.view()
+      })
+    })
+    app.server.once('request', (_request, response) => response.once('close', () => app.server.emit('left')))
+
+    socket.write(`GET ${place} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+    await gone
+
+    for await (const { event } of events(origin + place)) {
+      expect(event).toBe('progress')
       break
     }
   })

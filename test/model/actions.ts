@@ -250,6 +250,7 @@ const openAction: fc.Arbitrary<Action> = fc.record({
     sealTimeoutMs: fc.constantFrom(0, 0, 1_000),
   }),
   webhook: fc.constantFrom('', '', '{}'),
+  begunBy: fc.constantFrom('', '', 'k'),
 })
 
 const taker = fc.record({
@@ -305,6 +306,7 @@ const weighted: readonly (readonly [number, fc.Arbitrary<Action>])[] = [
       verb: fc.constantFrom('seal' as const, 'seal' as const, 'cancel' as const),
     }),
   ],
+  [2, fc.record({ do: fc.constant('take back action' as const), client, which })],
   [
     1,
     fc.record({

@@ -58,11 +58,12 @@ function predictAction(model: QueueModel, action: Action): Keyspace {
     before_done: before.done,
     dropped: action.droppedFrom,
   }
-  const { webhook, aggregate, error } = action
+  const { webhook, begunBy, aggregate, error } = action
   keys[`action:${id}`] = {
     hash: {
       state: packed('action', numbers),
       ...(webhook !== '' && { webhook }),
+      ...(begunBy !== '' && { begun_by: begunBy }),
       ...(aggregate !== undefined && { aggregate }),
       ...(error !== undefined && { error }),
     },

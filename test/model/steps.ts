@@ -18,6 +18,7 @@ import { readTenant } from '../../src/store/scripts/read-tenant.ts'
 import { renewLeases } from '../../src/store/scripts/renew-leases.ts'
 import { type DutyOutcome, settleDuty } from '../../src/store/scripts/settle-duty.ts'
 import { type SubmitLine, submitJobs } from '../../src/store/scripts/submit-jobs.ts'
+import { takeBackAction } from '../../src/store/scripts/take-back-action.ts'
 import { takeDeadLetter } from '../../src/store/scripts/take-dead-letter.ts'
 import { type DutyTaker, takeDuty } from '../../src/store/scripts/take-duty.ts'
 import { watchAction } from '../../src/store/scripts/watch-action.ts'
@@ -81,8 +82,11 @@ export type Action =
       readonly isOrdered: boolean
       readonly rules: Omit<ActionRules, 'lane'>
       readonly webhook: string
+      /** Runs that were written down before there was such a thing have none. */
+      readonly begunBy?: string
     }
   | { readonly do: 'end action'; readonly client: number; readonly which: number; readonly verb: 'seal' | 'cancel' }
+  | { readonly do: 'take back action'; readonly client: number; readonly which: number }
   | { readonly do: 'watch action'; readonly client: number; readonly which: number; readonly forMs: number }
   | { readonly do: 'read actions'; readonly which: readonly number[]; readonly withStatistics: boolean }
   | { readonly do: 'forget action'; readonly which: number }
@@ -183,8 +187,8 @@ async function perform(world: World, action: Action): Promise<void> {
       return
     }
     case 'open action': {
-      const { client, tenant, name, isOrdered, rules, webhook } = action
-      const opened = { tenant, name, rules: { ...rules, lane: toActionLane(name, isOrdered) }, webhook }
+      const { client, tenant, name, isOrdered, rules, webhook, begunBy = '' } = action
+      const opened = { tenant, name, rules: { ...rules, lane: toActionLane(name, isOrdered) }, webhook, begunBy }
       const reply = await openAction(world.client(client).requests, opened, nowUs)
       deepStrictEqual(reply, model.openAction(opened, now))
       return
@@ -193,6 +197,12 @@ async function perform(world: World, action: Action): Promise<void> {
       const ended = { ...namedAction(world, action.which), verb: action.verb }
       const reply = await endAction(world.client(action.client).requests, ended, nowUs)
       deepStrictEqual(reply, model.endAction(ended, now))
+      return
+    }
+    case 'take back action': {
+      const taken = namedAction(world, action.which)
+      const reply = await takeBackAction(world.client(action.client).requests, taken, nowUs)
+      deepStrictEqual(reply, model.takeBackAction(taken, now))
       return
     }
     case 'watch action': {

@@ -1,4 +1,4 @@
-import { boolean, checkOptions, integer, number, oneOf, optional, type Rule } from '../../assert.ts'
+import { boolean, checkOptions, integer, number, oneOf, optional, type Rule, text } from '../../assert.ts'
 import { InvalidOptionsError } from '../../errors.ts'
 import { type Level, problemOfName, toActionLane } from '../../store/names.ts'
 import type { ActionRules } from '../../store/scripts/open-action.ts'
@@ -33,6 +33,13 @@ export interface ActionInput extends Omit<ActionJobInput, 'payload' | 'id'> {
    * @default 'start'
    */
   from?: 'start' | 'accepted'
+  /**
+   * What the caller knows its own action by, such as a digest of a request; kept with an action that this submit makes. With
+   * `from: 'accepted'`, an action of that name which another began is not gone on with: what it has received says nothing of
+   * these jobs. The submit rejects with ActionClosedError if it is sealed, else with ActionTakenError.
+   * @default nobody asks
+   */
+  begunBy?: string
   /** Keep what each job's handler returns, for `results` and a custom aggregate. @default false */
   keepResults?: boolean
   /** The first job that fails for good ends the action as FAILED. @default false */
@@ -95,6 +102,7 @@ const rules = {
   ordered: boolean({ default: false }),
   seal: boolean({ default: true }),
   from: oneOf(['start', 'accepted'], { default: 'start' }),
+  begunBy: optional(text({ maxLength: 256 })),
   keepResults: boolean({ default: false }),
   failFast: boolean({ default: false }),
   maxFailureRatio: optional(number({ min: 0, max: 1 })),
@@ -109,6 +117,7 @@ export interface CheckedAction {
   readonly webhook: Webhook | undefined
   readonly seals: boolean
   readonly from: 'start' | 'accepted'
+  readonly begunBy: string | undefined
   readonly jobs: ActionInput['jobs']
   /** Of its jobs. */
   readonly defaults: ActionJobInput
@@ -135,6 +144,7 @@ export function checkActionInput(input: ActionInput, generatedName: () => string
     webhook: checked.webhook,
     seals: checked.seal,
     from: checked.from,
+    begunBy: checked.begunBy,
     jobs: checked.jobs,
     defaults: defined({ type, delayMs, runAt, cost, maxRetries, timeoutMs }),
   }

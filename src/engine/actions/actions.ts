@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { checkOptions, integer, optional, text } from '../../assert.ts'
 import type { Clock } from '../../clock.ts'
-import { ActionClosedError, InvalidOptionsError } from '../../errors.ts'
+import { ActionClosedError, ActionTakenError, InvalidOptionsError, isSluiceError } from '../../errors.ts'
 import { type ActionPlace, placeAfter, readActionNames } from '../../store/action-list.ts'
 import type { QueueKeys } from '../../store/keys.ts'
 import { fromToken, type Level, problemOfName, toToken } from '../../store/names.ts'
 import type { Redis } from '../../store/redis.ts'
 import type { Requests } from '../../store/requests.ts'
 import { endAction } from '../../store/scripts/end-action.ts'
-import { openAction } from '../../store/scripts/open-action.ts'
+import { type OpenedAction, openAction } from '../../store/scripts/open-action.ts'
 import { type FoundAction, readActions } from '../../store/scripts/read-actions.ts'
+import { takeBackAction } from '../../store/scripts/take-back-action.ts'
 import { Packer } from '../submission.ts'
 import type { SubmitChoice, SubmitSummary, Submitter } from '../submitter.ts'
 import type { Waker } from '../waker.ts'
@@ -40,6 +41,12 @@ interface Parts {
   /** Counts what is refused. */
   counted<T>(submit: () => Promise<T>): Promise<T>
 }
+
+const storeIsAway: ReadonlySet<string> = new Set([
+  'SLUICE_STORE_UNAVAILABLE',
+  'SLUICE_OUTCOME_UNKNOWN',
+  'SLUICE_CLOSED',
+])
 
 // Each takes the script about 40 µs.
 const READ_AT_ONCE = 100
@@ -87,18 +94,28 @@ export class Actions implements ActionHost {
     await this.ready()
     const tokens = { tenant: toToken(checked.tenant), name: toToken(checked.name) }
     const webhook = checked.webhook ? JSON.stringify(checked.webhook) : ''
-    const opened = await openAction(this.requests, { ...tokens, rules: checked.rules, webhook })
+    const { rules, begunBy } = checked
+    const opened = await openAction(this.requests, {
+      ...tokens,
+      rules,
+      webhook,
+      ...(begunBy !== undefined && { begunBy }),
+    })
+    const goesOn = checked.from === 'accepted'
+    const isForeign = goesOn && begunBy !== undefined && opened.begunBy !== begunBy
     if (opened.isSealed || hasEnded(opened.state)) {
       // Whoever goes on with an action finds that it was all there.
-      if (checked.from === 'accepted') return new Action(this, checked.tenant, checked.name)
+      if (goesOn && !isForeign) return new Action(this, checked.tenant, checked.name)
       throw new ActionClosedError({ action: idOf(this.queue, tokens) })
     }
+    if (isForeign) throw new ActionTakenError({ action: idOf(this.queue, tokens) })
     const packer = this.#packerOf(checked, opened)
-    const skip = checked.from === 'accepted' ? opened.received : 0
+    const skip = goesOn ? opened.received : 0
     const submitted = this.#parts.submitter(options).all(jobs, packer, skip)
-    const summary = await this.#unlessEnded(tokens, submitted).catch((error: unknown) => {
+    const summary = await this.#unlessEnded(tokens, submitted).catch(async (error: unknown) => {
+      const isGone = await this.#takeBack(tokens, opened, error)
       // Nobody can go on with an action whose name was never heard: it ends with what it has.
-      if (input.action === undefined) void this.#seal(tokens).catch(() => {})
+      if (!isGone && input.action === undefined) void this.#seal(tokens).catch(() => {})
       throw error
     })
     if (summary && checked.seals) await this.#seal(tokens)
@@ -109,6 +126,14 @@ export class Actions implements ActionHost {
   #packerOf({ tenant, defaults }: CheckedAction, place: { level: Level; lane: string }): Packer {
     const { level, lane: laneToken } = place
     return new Packer(defaults, this.#parts.maxPayloadBytes, { tenant, level, laneToken })
+  }
+
+  /** An action that this submit made, and that has received nothing because of the error, would stay open for ever. */
+  async #takeBack(tokens: { tenant: string; name: string }, { isNew }: OpenedAction, error: unknown): Promise<boolean> {
+    // A store that does not answer is not asked again.
+    const isAway = isSluiceError(error) && storeIsAway.has(error.code)
+    if (!isNew || isAway) return false
+    return takeBackAction(this.requests, tokens).catch(() => false)
   }
 
   async #seal(tokens: { tenant: string; name: string }): Promise<void> {

@@ -14,7 +14,7 @@ import { untilGone } from '../client-gone.ts'
 import { type App, type Context, queueOf, submittingTenant } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
 import { actionIdParam, actionName, flagParam, headers, jobType, level, queueParam, tenantName } from '../fields.ts'
-import { answerOnce, digestOf, idempotencyKeyOf, send } from '../idempotency.ts'
+import { answerOnce, idempotencyKeyOf, requestDigest, send } from '../idempotency.ts'
 import { JobCheck } from '../job-check.ts'
 import { NdjsonReader } from '../ndjson.ts'
 import { invalidField, Problem } from '../problem.ts'
@@ -129,16 +129,20 @@ async function submitBody(context: Context, request: FastifyRequest, reply: Fast
   const body = request.body as z.infer<typeof actionBody>
   const tenant = requiredTenant(request, body.tenant, 'body.tenant')
   const key = idempotencyKeyOf(request)
-  const named = key === undefined ? generatedName() : `key-${digestOf(key).slice(0, 24)}`
-  const input = definedOnly({ ...body, tenant, action: body.action ?? named }) as ActionInput
-  const from = key === undefined ? 'start' : 'accepted'
+  // Under a key the action is this request's own: one of that name that another began is neither repeated nor gone on with.
+  const begunBy = key === undefined ? undefined : requestDigest(request, key)
+  const named = begunBy === undefined ? generatedName() : `key-${begunBy.slice(0, 24)}`
+  const from = begunBy === undefined ? 'start' : 'accepted'
+  const input = definedOnly({ ...body, tenant, action: body.action ?? named, from, begunBy }) as ActionInput
   const check = new JobCheck(tenant, body.type)
   for (const job of body.jobs) check.check(job)
   const perform = async () => {
     const action = queue.action(input.action ?? '', { tenant })
     const before = await action.view()
     try {
-      return await answerOf(await queue.submit({ ...input, from }, { whenFull: 'error' }))
+      const submitted = await queue.submit(input, { whenFull: 'error' })
+      if (before?.isSealed) reply.header('idempotency-replayed', 'true')
+      return await answerOf(submitted)
     } catch (error) {
       throw await brokenOff(request, { action, receivedBefore: before?.received }, error)
     }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { pingEach } from '../../store/ping.ts'
 import type { App, Context } from '../context.ts'
-import { Problem } from '../problem.ts'
 import { overseers } from '../roles.ts'
 
 /** A probe that waits longer has its answer. */
@@ -28,12 +28,12 @@ export function addHealthRoutes(app: App, context: Context): void {
     schema: {
       operationId: 'getReadiness',
       tags: ['health'],
-      summary: 'Says that Redis answers, or 503.',
+      summary: 'Says that Redis answers, every master of a Cluster, or 503.',
       querystring: z.strictObject({}),
       response: { 200: state('ready') },
     },
     handler: async () => {
-      await pingStore(context)
+      await pingEach(context.store.redis, READY_WITHIN_MS)
       return { status: 'ready' as const }
     },
   })
@@ -63,14 +63,4 @@ export function addHealthRoutes(app: App, context: Context): void {
       return reply.type(context.metrics.contentType).serializer(String).send(text)
     },
   })
-}
-
-async function pingStore({ store }: Context): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new Problem('unavailable', 'The store did not answer in time.', { retryAfterSeconds: 2 }))
-    }, READY_WITHIN_MS)
-  })
-  await Promise.race([store.redis.call('PING'), late]).finally(() => clearTimeout(timer))
 }

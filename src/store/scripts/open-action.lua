@@ -1,7 +1,7 @@
 #!lua
 -- Makes an action, or finds the one of that name: whoever submits to it goes on from there. If it is to be sealed by
 -- time before anybody looks again, an idle client is woken to hold the alarm for that.
--- Replies {"opened", is_new, state, sealed, received, level, lane}, or {"unregistered"}.
+-- Replies {"opened", is_new, state, sealed, received, level, lane, begun_by}, or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local actions = require "actions"
@@ -22,6 +22,7 @@ local tenant = ARGV[3] -- whose it is
 local name = ARGV[4] -- of the action
 local rules_json = ARGV[5] -- JSON: type, level, lane, keep_results, fail_fast, max_failure_ratio, seal_timeout (µs)
 local webhook = ARGV[6] -- JSON for whoever tells it, or empty
+local begun_by = ARGV[7] -- what the caller knows its own action by, or empty
 
 local FORGOTTEN_AT_ONCE = 10
 
@@ -79,13 +80,19 @@ if not action then
   if webhook ~= "" then
     redis.call("HSET", action.key, "webhook", webhook)
   end
+  if begun_by ~= "" then
+    redis.call("HSET", action.key, "begun_by", begun_by)
+  end
   actions.transition(q, action, "CREATED")
   actions.save(q)
   queue.save(q)
   if sleeper then
     waking.wake(q, sleeper)
   end
+else
+  begun_by = redis.call("HGET", action.key, "begun_by") or ""
 end
 return requests.remember(client_key, request, {
   "opened", is_new, action.state, action.sealed, action.received, action.rules.level, action.rules.lane,
+  begun_by,
 })

@@ -20,6 +20,7 @@ it('makes an action that is open and holds nothing', async () => {
     received: 0,
     level: 'normal',
     lane: '@mail',
+    begunBy: '',
   })
   expect(changes).toEqual({
     'action:a:mail': {
@@ -58,6 +59,7 @@ it('finds the action of that name as it is, whatever the second caller wants of 
     received: 2,
     level: 'normal',
     lane: '@mail',
+    begunBy: '',
   })
   expect(changes).toEqual({ 'client:producer': { '3': '3' } })
 })
@@ -80,6 +82,14 @@ it('keeps the webhook beside the action, and says in its rules that there is one
 
   expect(changes['action:a:mail']).toMatchObject({ webhook: '{"url":"u"}' })
   expect(rulesIn(changes['action:a:mail'])).toMatchObject({ has_webhook: true })
+})
+
+it('keeps by whom the action was begun, and tells it to whoever comes after', async () => {
+  const { reply, changes } = await store.changesOf(() => store.openAction('mail', {}, { begunBy: 'first' }))
+
+  expect(reply).toMatchObject({ isNew: true, begunBy: 'first' })
+  expect(changes['action:a:mail']).toMatchObject({ begun_by: 'first' })
+  expect(await store.openAction('mail', {}, { begunBy: 'second' })).toMatchObject({ isNew: false, begunBy: 'first' })
 })
 
 it('keeps the results of an action whose type has an aggregate of its own', async () => {

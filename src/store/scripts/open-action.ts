@@ -27,12 +27,17 @@ export interface OpenedAction {
   readonly received: number
   readonly level: Level
   readonly lane: string
+  /** As whoever made it has said; '' if that was nothing. */
+  readonly begunBy: string
 }
 
-/** @param webhook - JSON for whoever tells it; '' for none. */
+/**
+ * @param webhook - JSON for whoever tells it; '' for none.
+ * @param begunBy - Kept with a new one, so that its caller knows it again.
+ */
 export async function openAction(
   requests: Requests,
-  action: { tenant: string; name: string; rules: ActionRules; webhook: string },
+  action: { tenant: string; name: string; rules: ActionRules; webhook: string; begunBy?: string },
   nowUs = '',
 ): Promise<OpenedAction> {
   const { rules } = action
@@ -52,8 +57,9 @@ export async function openAction(
     name: action.name,
     rulesJson,
     webhook: action.webhook,
+    begunBy: action.begunBy ?? '',
   }))
-  type Opened = ['opened', number, ActionState, number, number, Level, string]
-  const [, isNew, state, sealed, received, level, lane] = reply as Opened
-  return { isNew: isNew === 1, state, isSealed: sealed === 1, received, level, lane }
+  type Opened = ['opened', number, ActionState, number, number, Level, string, string]
+  const [, isNew, state, sealed, received, level, lane, begunBy] = reply as Opened
+  return { isNew: isNew === 1, state, isSealed: sealed === 1, received, level, lane, begunBy }
 }

@@ -18,7 +18,7 @@ const RESUMED_FOR = 500_000
 
 export function openAction(
   queue: QueueState,
-  opened: { tenant: string; name: string; rules: ActionRules; webhook: string },
+  opened: { tenant: string; name: string; rules: ActionRules; webhook: string; begunBy: string },
   now: number,
 ): OpenedAction {
   queue.begin(now)
@@ -35,8 +35,8 @@ export function openAction(
     putOffSeal(queue, action)
     transition(queue, action, 'CREATED')
   }
-  const { state, isSealed, received, rules } = action
-  return { isNew, state, isSealed, received, level: rules.level, lane: rules.lane }
+  const { state, isSealed, received, rules, begunBy } = action
+  return { isNew, state, isSealed, received, level: rules.level, lane: rules.lane, begunBy }
 }
 
 /** Of some in the list, those that are forgotten. */
@@ -78,6 +78,22 @@ export function endAction(
   queue.end()
   rankAll(queue)
   return action.state
+}
+
+/** Of one that nobody has sent anything to, nothing stays. */
+export function takeBackAction(
+  queue: QueueState,
+  { tenant, name }: Pick<Action, 'tenant' | 'name'>,
+  now: number,
+): boolean {
+  queue.begin(now)
+  const action = queue.action(tenant, name)
+  if (!action || action.received > 0 || isClosed(action)) return false
+  queue.actions.splice(queue.actions.indexOf(action), 1)
+  queue.listed.delete(`${tenant}:${name}`)
+  dropDuty(queue, `seal:${tenant}:${name}`)
+  queue.events.push(`type action.canceled tenant ${tenant} action ${name}`)
+  return true
 }
 
 export function watchAction(

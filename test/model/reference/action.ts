@@ -16,6 +16,7 @@ export interface Action {
   readonly name: string
   readonly rules: ActionRules
   readonly webhook: string
+  readonly begunBy: string
   /** Its type has an aggregate of its own. */
   readonly aggregates: boolean
   state: ActionState
@@ -50,7 +51,7 @@ export interface Action {
 }
 
 export function newAction(
-  opened: Pick<Action, 'tenant' | 'name' | 'rules' | 'webhook' | 'aggregates'>,
+  opened: Pick<Action, 'tenant' | 'name' | 'rules' | 'webhook' | 'begunBy' | 'aggregates'>,
   createdAt: number,
 ): Action {
   return {

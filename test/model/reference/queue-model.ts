@@ -12,7 +12,7 @@ import type { DutyOutcome } from '../../../src/store/scripts/settle-duty.ts'
 import type { SubmitLine, SubmitReply } from '../../../src/store/scripts/submit-jobs.ts'
 import type { Duty, DutyTaker, TakeDutyReply } from '../../../src/store/scripts/take-duty.ts'
 import type { SettingsPatch } from '../../../src/store/settings.ts'
-import { endAction, forgetAction, openAction, watchAction } from './acting.ts'
+import { endAction, forgetAction, openAction, takeBackAction, watchAction } from './acting.ts'
 import { type Action, viewOf } from './action.ts'
 import { finishAndClaim } from './claiming.ts'
 import { cancelJob, changeSettings, changeTenant, pauseQueue, takeDeadLetter } from './control.ts'
@@ -74,6 +74,10 @@ export class QueueModel extends QueueState {
 
   endAction(ended: Parameters<typeof endAction>[1], now: number): ActionState | undefined {
     return endAction(this, ended, now)
+  }
+
+  takeBackAction(action: { tenant: string; name: string }, now: number): boolean {
+    return takeBackAction(this, action, now)
   }
 
   watchAction(watched: Parameters<typeof watchAction>[1], now: number): boolean {
