@@ -31,7 +31,7 @@ export function sharedAmong(limits: unknown): Shared[] {
 }
 
 /** Undefined: they can be attached to one queue. */
-export function problemOfGroups(shared: readonly Shared[]): string | undefined {
+export function problemOfGroups(shared: readonly Pick<Shared, 'name' | 'group'>[]): string | undefined {
   const groups = new Set(shared.map(({ group }) => group))
   if (groups.size < 2) return undefined
   const listed = shared.map(({ name, group }) => `"${name}" of group "${group}"`).join(', ')

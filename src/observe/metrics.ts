@@ -9,6 +9,8 @@ import type { Histogram as KeptHistogram } from '../store/histogram.ts'
 import { levels } from '../store/names.ts'
 import { type NextDue, readNextDue } from '../store/next-due.ts'
 import { type LimitCount, type QueueCounts, readAllCounts } from '../store/scripts/read-counts.ts'
+import { numberIn, type ServerInfo } from '../store/server-info.ts'
+import { readServerInfos } from '../store/server-questions.ts'
 import { countTenants, type TenantCounts } from '../store/tenant-tokens.ts'
 import { CongestionMetrics } from './congestion-metrics.ts'
 import { ExposedHistogram } from './exposed-histogram.ts'
@@ -193,7 +195,7 @@ export class Metrics {
   /** Reads all queues anew, and answers the text of an exposition. */
   async expose(server: ServerFigures): Promise<string> {
     const [memory, ...readings] = await Promise.all([
-      this.#store.redis.callEach('INFO', 'memory').then(fullest),
+      readServerInfos(this.#store.redis, 'memory').then(fullest),
       ...[...this.#queues.values()].map((queue) => this.#read(queue)),
     ])
     // In one go, without a pause: another scrape that is under way sees all of it or none.
@@ -270,17 +272,9 @@ export class Metrics {
   }
 }
 
-/** `used_memory:1048576` of Redis' INFO. */
 /** Of the nodes of a Cluster the one with the largest part of its memory in use: it is the first to refuse. */
-function fullest(infos: readonly unknown[]): { used: number; limit: number } {
-  const nodes = infos.map((info) => ({
-    used: figureIn(String(info), 'used_memory'),
-    limit: figureIn(String(info), 'maxmemory'),
-  }))
+function fullest(infos: readonly ServerInfo[]): { used: number; limit: number } {
+  const nodes = infos.map((info) => ({ used: numberIn(info, 'used_memory'), limit: numberIn(info, 'maxmemory') }))
   const share = ({ used, limit }: { used: number; limit: number }) => (limit > 0 ? used / limit : used / 1e18)
   return nodes.reduce((a, b) => (share(b) > share(a) ? b : a))
-}
-
-function figureIn(info: string, name: string): number {
-  return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
 }

@@ -98,6 +98,26 @@ describe('sluice doctor', () => {
       text: "export default { queues: { web: { limits: { queue: 'fast' } } } }",
       says: /must be a rate/,
     },
+    {
+      what: 'has an unknown option for calls',
+      text: "export default { queues: { web: { http: { allowHost: ['a.example'] } } } }",
+      says: /queue "web": http\.allowHost is not an option; did you mean "allowHosts"/,
+    },
+    {
+      what: 'has a schedule that is never due',
+      text: "export default { queues: { web: { schedules: { nightly: { job: { type: 'T' } } } } } }",
+      says: /schedules\.nightly\.cron or every must be given/,
+    },
+    {
+      what: 'lets a queue share limits of two groups',
+      text: "export default { limits: { a: '5/s', b: '5/s' }, queues: { web: { shares: ['a', 'b'] } } }",
+      says: /queues\.web\.shares cannot be shared limits of different groups/,
+    },
+    {
+      what: 'has a store that is none',
+      text: 'export default { redis: 6379, commandTimeoutMs: 0 }',
+      says: /config: .* redis\S* must be .* commandTimeoutMs must be/,
+    },
     { what: 'opens the server to all', text: "export default { host: '0.0.0.0' }", says: /refuses to start/ },
   ])('ends with 2 when the config file $what, and says so', async ({ text, says }) => {
     const { code, stdout } = await doctor([], { 'sluice.config.mjs': text })
@@ -113,6 +133,34 @@ describe('sluice doctor', () => {
     expect(found.code).toBe(8)
     expect(verdictOf(found, 'redis')).toMatchObject({ verdict: 'failure', fix: expect.stringContaining('start it') })
     expect(JSON.stringify(found)).not.toContain('secret')
+  })
+
+  it('ends with 8 when Redis is a replica, and says to name the master', async () => {
+    await client.call('REPLICAOF', '127.0.0.1', '1')
+    onTestFinished(async () => {
+      await client.call('REPLICAOF', 'NO', 'ONE')
+    })
+
+    const found = await report(['--redis', redis.url])
+
+    expect(found.code).toBe(8)
+    expect(verdictOf(found, 'redis')).toMatchObject({
+      verdict: 'failure',
+      found: expect.stringContaining('read-only replica'),
+      fix: expect.stringContaining('name the master'),
+    })
+  })
+
+  it('ends with 4 when Node is too old, and looks at the rest all the same', async () => {
+    const older = "Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.20.1'}})"
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(older)}` }
+
+    const { code, stdout } = await sluice(['doctor', '--redis', redis.url, '--json'], { env })
+
+    const found = JSON.parse(stdout) as Report
+    expect({ code, failures: found.failures }).toEqual({ code: 4, failures: 1 })
+    expect(verdictOf(found, 'node')).toMatchObject({ verdict: 'failure', found: '20.20.1' })
+    expect(verdictOf(found, 'latency')).toBeDefined()
   })
 
   it('refuses to repair without an audit', async () => {

@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander'
-import { type AuditProgress, isSluiceError, type Sluice } from '../../index.ts'
+import type { AuditProgress, Sluice } from '../../index.ts'
 import { observeQueue } from '../../sluice.ts'
 import { CliError, toCliError } from '../cli-error.ts'
 import { type Invocation, newCommand, onCall } from '../command.ts'
 import { type LoadedConfig, loadConfig } from '../config.ts'
 import type { SluiceConfig } from '../define-config.ts'
-import { type Finding, failure, ok } from '../doctor/finding.ts'
+import { type Finding, failure } from '../doctor/finding.ts'
 import type { ExitName } from '../exit-codes.ts'
 import { commaList } from '../option-values.ts'
 import type { Output, Style } from '../output.ts'
@@ -25,7 +25,7 @@ export function doctorCommand(): Command {
     details:
       'It asks the store itself, not a server, and changes nothing there. --audit looks whether every job is in exactly one place ' +
       'and every count right, while the queue runs; --repair also puts right what differs. Warnings do not change the exit code: ' +
-      'it is 4 if something fails, 2 if the config file does, 8 if Redis does not answer.',
+      'it is 4 if something fails, 2 if the config file does, 8 if Redis does not answer or cannot be used.',
     examples: [
       'sluice doctor',
       'sluice doctor --redis redis://redis.internal:6379 --json',
@@ -49,14 +49,18 @@ async function doctor({ output, options }: Invocation<DoctorOptions>): Promise<E
   report.add(checkNode(process.versions.node))
   const loaded = await readConfig(options, report)
   if (!loaded) return report.end('usage')
-  for (const finding of checkConfig(loaded)) report.add(finding)
-  if (report.hasFailed) return report.end('usage')
+  const ofConfig = checkConfig(loaded)
+  for (const finding of ofConfig) report.add(finding)
+  if (ofConfig.some(({ verdict }) => verdict === 'failure')) return report.end('usage')
   const config = withStoreOf(loaded.config, options)
   const { openSluice } = await import('../serve/open-queues.ts')
   // A server that evicts is to be looked at as well, and told.
   const sluice = openSluice({ ...config, allowEviction: true, log: () => {} })
   try {
-    if (!(await canReach(sluice, config, report))) return report.end('unreachable')
+    const { checkReach } = await import('../doctor/reach-check.ts')
+    const reached = await checkReach(sluice, config)
+    report.add(reached)
+    if (reached.verdict === 'failure') return report.end('unreachable')
     const { checkStore } = await import('../doctor/store-checks.ts')
     const facts = {
       isEmbedded: config.redis === 'embedded',
@@ -79,22 +83,6 @@ async function readConfig(options: DoctorOptions, report: Report): Promise<Loade
     report.add(failure('config', toCliError(error).message, 'mend the config file, or name another with --config'))
     return undefined
   }
-}
-
-async function canReach(sluice: Sluice, { redis }: SluiceConfig, report: Report): Promise<boolean> {
-  const name = typeof redis === 'string' ? redis.replace(/\/\/[^@/]*@/, '//…@') : 'redis'
-  const before = performance.now()
-  try {
-    await sluice.ready()
-  } catch (error) {
-    const isOld = isSluiceError(error) && error.code === 'SLUICE_UNSUPPORTED_REDIS'
-    const fix =
-      redis === 'embedded' ? 'see what it says' : 'start it, or name another with --redis or in the config file'
-    report.add(failure('redis', toCliError(error).message, isOld ? 'use Redis 7.0 or newer, or Valkey' : fix))
-    return false
-  }
-  report.add(ok('redis', `${name} answers after ${Math.round(performance.now() - before)} ms`))
-  return true
 }
 
 async function checkQueues(
@@ -144,10 +132,6 @@ class Report {
 
   constructor(output: Output) {
     this.#output = output
-  }
-
-  get hasFailed(): boolean {
-    return this.#count('failure') > 0
   }
 
   add(finding: Finding): void {

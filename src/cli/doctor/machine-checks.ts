@@ -1,10 +1,15 @@
-import { checkQueueOptions } from '../../engine/queue-options.ts'
+import { checkOptions } from '../../assert.ts'
+import { WebhookTeller } from '../../bulk/webhooks.ts'
 import { checkDefinition } from '../../engine/shared-limit.ts'
 import { KeyRing } from '../../http/api-keys.ts'
 import { isLoopback } from '../../http/binding.ts'
+import { problemOfGroups } from '../../limits/shared.ts'
+import { sluiceRules } from '../../sluice.ts'
 import { toCliError } from '../cli-error.ts'
 import type { LoadedConfig } from '../config.ts'
-import { hasGroup, ownOptionsOf } from '../serve/open-queues.ts'
+import type { ServedQueue, SluiceConfig } from '../define-config.ts'
+import { checkServedQueue } from '../serve/check-queue.ts'
+import { groupOf, hasGroup, storeOptionsOf } from '../serve/open-queues.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
 
 /** As package.json has it: `^20.20.2 || >=22.12.0`. */
@@ -20,22 +25,41 @@ export function checkNode(version: string): Finding {
 export function checkConfig({ path, config }: LoadedConfig): Finding[] {
   if (path === undefined) return [ok('config', 'no file: everything has its default')]
   const queues = Object.entries(config.queues ?? {})
+  const ofStore = [
+    ...problemOf(() => checkOptions('the store', storeOptionsOf(config), sluiceRules)),
+    ...problemOf(() => new WebhookTeller(config.webhooks ?? {}).close()),
+  ]
   const ofLimits = Object.entries(config.limits ?? {}).flatMap(([name, given]) =>
     problemOf(() => checkDefinition(name, hasGroup(given) ? given.limit : given)),
   )
   const ofQueues = queues.flatMap(([name, served]) => [
-    ...problemOf(() => checkQueueOptions(name, ownOptionsOf(served))),
-    ...(served.shares ?? [])
-      .filter((limit) => config.limits?.[limit] === undefined)
-      .map((limit) => unknownLimit(name, limit)),
+    ...problemOf(() => checkServedQueue(name, served)),
+    ...sharingProblems(name, served, config.limits ?? {}),
   ])
   const file = ok('config', `${path}: ${queues.length === 1 ? '1 queue' : `${queues.length} queues`}`)
-  const problems = [...ofLimits, ...ofQueues]
+  const problems = [...ofStore, ...ofLimits, ...ofQueues]
   return [problems[0] ?? file, ...problems.slice(1), checkKeys(config.host ?? '127.0.0.1', config.keys ?? [])]
 }
 
-function unknownLimit(queue: string, limit: string): Finding {
-  return failure('config', `queue ${queue} shares ${limit}, and "limits" has none of that name`, 'mend the config file')
+function sharingProblems(
+  queue: string,
+  { shares }: ServedQueue,
+  limits: NonNullable<SluiceConfig['limits']>,
+): Finding[] {
+  const names = Array.isArray(shares) ? (shares as readonly string[]) : []
+  const unknown = names
+    .filter((name) => limits[name] === undefined)
+    .map((name) => configFailure(`queue ${queue} shares ${name}, and "limits" has none of that name`))
+  const known = names.flatMap((name) => {
+    const given = limits[name]
+    return given === undefined ? [] : [{ name, group: groupOf(name, given) }]
+  })
+  const problem = problemOfGroups(known)
+  return problem === undefined ? unknown : [...unknown, configFailure(`queues.${queue}.shares ${problem}`)]
+}
+
+function configFailure(problem: string): Finding {
+  return failure('config', problem.replaceAll(/\s*\n\s*/g, ' '), 'mend the config file')
 }
 
 function problemOf(check: () => unknown): Finding[] {
@@ -43,7 +67,7 @@ function problemOf(check: () => unknown): Finding[] {
     check()
     return []
   } catch (error) {
-    return [failure('config', toCliError(error).message, 'mend the config file')]
+    return [configFailure(toCliError(error).message)]
   }
 }
 

@@ -1,5 +1,5 @@
+import { numberIn, type ServerInfo } from '../../store/server-info.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
-import { numberIn, type RedisInfo } from './redis-info.ts'
 
 /** What the command line and the config file say of the store. */
 export interface StoreFacts {
@@ -9,12 +9,11 @@ export interface StoreFacts {
   readonly replicasWanted: number
 }
 
-const OLDEST_MAJOR = 7
 const MEMORY_WARNING = 0.8
 const CLIENTS_WARNING = 0.8
 
-/** All that one server says of itself. */
-export function checkServerInfo(info: RedisInfo, facts: StoreFacts): Finding[] {
+/** All that one server says of itself. One that is too old, loads its data or is a replica is not reached at all. */
+export function checkServerInfo(info: ServerInfo, facts: StoreFacts): Finding[] {
   return [
     version(info),
     eviction(info, facts),
@@ -25,15 +24,12 @@ export function checkServerInfo(info: RedisInfo, facts: StoreFacts): Finding[] {
   ]
 }
 
-function version(info: RedisInfo): Finding {
+function version(info: ServerInfo): Finding {
   const valkey = info.get('valkey_version')
-  if (valkey !== undefined) return ok('redis version', `Valkey ${valkey}`)
-  const found = info.get('redis_version') ?? 'unknown'
-  if (Number.parseInt(found, 10) >= OLDEST_MAJOR) return ok('redis version', found)
-  return failure('redis version', found, `use Redis ${OLDEST_MAJOR}.0 or newer, or Valkey`)
+  return ok('redis version', valkey === undefined ? (info.get('redis_version') ?? 'unknown') : `Valkey ${valkey}`)
 }
 
-function eviction(info: RedisInfo, { allowsEviction }: StoreFacts): Finding {
+function eviction(info: ServerInfo, { allowsEviction }: StoreFacts): Finding {
   const policy = info.get('maxmemory_policy') ?? 'unknown'
   if (policy === 'noeviction') return ok('eviction', policy)
   const fix = 'redis-cli CONFIG SET maxmemory-policy noeviction, and the same in redis.conf'
@@ -41,9 +37,8 @@ function eviction(info: RedisInfo, { allowsEviction }: StoreFacts): Finding {
   return allowsEviction ? warning('eviction', found, fix) : failure('eviction', found, fix)
 }
 
-function persistence(info: RedisInfo): Finding {
+function persistence(info: ServerInfo): Finding {
   const check = 'persistence'
-  if (info.get('loading') === '1') return failure(check, 'it is still loading its data', 'wait until it has')
   if (info.get('aof_enabled') === '1') {
     if (info.get('aof_last_write_status') !== 'err') return ok(check, 'append-only file')
     return failure(check, 'the last write of the append-only file failed', 'look at its log, and for room on its disk')
@@ -60,7 +55,7 @@ function persistence(info: RedisInfo): Finding {
   return warning(check, what, fix)
 }
 
-function memory(info: RedisInfo, { isEmbedded }: StoreFacts): Finding {
+function memory(info: ServerInfo, { isEmbedded }: StoreFacts): Finding {
   const check = 'memory'
   const [used, most] = [numberIn(info, 'used_memory'), numberIn(info, 'maxmemory')]
   if (most > 0) {
@@ -82,10 +77,8 @@ function megabytes(bytes: number): string {
   return `${new Intl.NumberFormat('en', { maximumFractionDigits: 1 }).format(bytes / 1_048_576)} MiB`
 }
 
-function replication(info: RedisInfo, { replicasWanted, isEmbedded }: StoreFacts): Finding {
+function replication(info: ServerInfo, { replicasWanted, isEmbedded }: StoreFacts): Finding {
   const check = 'replicas'
-  if (info.get('role') === 'slave')
-    return failure(check, 'this is a replica', 'name the master, or the sentinels that know it')
   const replicas = numberIn(info, 'connected_slaves')
   if (replicas < replicasWanted) {
     const fix = 'start the replicas, or ask for fewer in durability.replicas; until then every submit fails'
@@ -101,7 +94,7 @@ function replication(info: RedisInfo, { replicasWanted, isEmbedded }: StoreFacts
   )
 }
 
-function connections(info: RedisInfo): Finding {
+function connections(info: ServerInfo): Finding {
   const check = 'connections'
   const [clients, most] = [numberIn(info, 'connected_clients'), numberIn(info, 'maxclients')]
   const found = most === 0 ? String(clients) : `${clients} of ${most}`

@@ -1,7 +1,8 @@
 import { type Sluice, storeOf } from '../../sluice.ts'
+import type { Redis } from '../../store/redis.ts'
+import { pingMs, readServerInfos, readServerTime, runSmallScript } from '../../store/server-questions.ts'
 import { sayDuration } from '../duration.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
-import { parseInfo } from './redis-info.ts'
 import { checkServerInfo, type StoreFacts } from './server-checks.ts'
 
 const PINGS = 50
@@ -12,13 +13,11 @@ const SKEW_MS = 1_000
 /** What can be asked of a store that answers. */
 export async function checkStore(sluice: Sluice, facts: StoreFacts): Promise<Finding[]> {
   const { redis } = storeOf(sluice)
-  const replies = await redis.callEach('INFO')
-  const servers = replies.map((reply) => parseInfo(String(reply)))
-  const found = servers.map((info) => checkServerInfo(info, facts))
+  const found = (await readServerInfos(redis)).map((info) => checkServerInfo(info, facts))
   const [only = []] = found
   const ofServers =
     found.length === 1 ? only : found.flatMap((findings, at) => findings.map((finding) => named(finding, at + 1)))
-  return [...ofServers, await scripts(sluice), await latency(sluice), await clock(sluice)]
+  return [...ofServers, await scripts(redis), await latency(redis), await clock(redis)]
 }
 
 function named(finding: Finding, server: number): Finding {
@@ -26,13 +25,9 @@ function named(finding: Finding, server: number): Finding {
 }
 
 /** Whatever the server is called: it must run Lua as the scripts are written. */
-async function scripts(sluice: Sluice): Promise<Finding> {
+async function scripts(redis: Redis): Promise<Finding> {
   try {
-    const reply = await storeOf(sluice).redis.call(
-      'EVAL',
-      '#!lua flags=no-writes\nreturn cmsgpack.unpack(cmsgpack.pack(1))',
-      0,
-    )
+    const reply = await runSmallScript(redis)
     if (reply === 1) return ok('scripts', 'Lua runs')
     return failure('scripts', `a script answered ${String(reply)}`, 'use Redis 7.0 or newer, or Valkey')
   } catch (error) {
@@ -44,14 +39,9 @@ async function scripts(sluice: Sluice): Promise<Finding> {
   }
 }
 
-async function latency(sluice: Sluice): Promise<Finding> {
-  const { redis } = storeOf(sluice)
+async function latency(redis: Redis): Promise<Finding> {
   const took: number[] = []
-  for (let at = 0; at < PINGS; at++) {
-    const before = performance.now()
-    await redis.call('PING')
-    took.push(performance.now() - before)
-  }
+  for (let at = 0; at < PINGS; at++) took.push(await pingMs(redis))
   const sorted = took.toSorted((a, b) => a - b)
   const [p50 = 0, p99 = 0] = [sorted[Math.floor(PINGS / 2)], sorted.at(-1)]
   const found = `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms of ${PINGS} pings`
@@ -60,11 +50,10 @@ async function latency(sluice: Sluice): Promise<Finding> {
 }
 
 /** Sluice goes by the clock of Redis; this machine's is in what people are shown, and in tokens that expire. */
-async function clock(sluice: Sluice): Promise<Finding> {
+async function clock(redis: Redis): Promise<Finding> {
   const before = Date.now()
-  const [seconds, micros] = (await storeOf(sluice).redis.at('clock').call('TIME')) as [string, string]
-  const middle = (before + Date.now()) / 2
-  const skew = Number(seconds) * 1_000 + Number(micros) / 1_000 - middle
+  const theirs = await readServerTime(redis)
+  const skew = theirs - (before + Date.now()) / 2
   const found = `Redis is ${sayDuration(Math.abs(skew))} ${skew >= 0 ? 'ahead of' : 'behind'} this machine`
   if (Math.abs(skew) < SKEW_MS) return ok('clock', found)
   return warning('clock', found, 'let both follow a time server: systemctl enable --now systemd-timesyncd')

@@ -6,18 +6,24 @@ import {
   type QueueOptions,
   type SharedLimit,
   Sluice,
+  type SluiceOptions,
 } from '../../index.ts'
 import { CliError } from '../cli-error.ts'
 import type { ConfiguredLimit, ServedQueue, SluiceConfig } from '../define-config.ts'
 
 const DEFAULT_CONCURRENCY = 20
 
+/** What of a config the library knows. */
+export function storeOptionsOf(config: SluiceConfig): SluiceOptions {
+  const { host: _host, port: _port, keys: _keys, queues: _queues, limits: _limits, ...options } = config
+  return { redis: 'embedded', ...options }
+}
+
 /** Connects as the config says; nothing is served yet. */
 export function openSluice(config: SluiceConfig): Sluice {
-  const { host: _host, port: _port, keys: _keys, queues: _queues, limits = {}, ...options } = config
-  const sluice = new Sluice({ redis: 'embedded', ...options })
+  const sluice = new Sluice(storeOptionsOf(config))
   try {
-    for (const [name, given] of Object.entries(limits)) {
+    for (const [name, given] of Object.entries(config.limits ?? {})) {
       const { limit, ...chosen } = hasGroup(given) ? given : { limit: given }
       sluice.limit(name, limit, chosen)
     }
@@ -31,6 +37,10 @@ export function openSluice(config: SluiceConfig): Sluice {
 /** Every definition that is no text has a kind. */
 export function hasGroup(given: LimitDefinition | ConfiguredLimit): given is ConfiguredLimit {
   return typeof given === 'object' && given !== null && !('kind' in given)
+}
+
+export function groupOf(name: string, given: LimitDefinition | ConfiguredLimit): string {
+  return (hasGroup(given) ? given.group : undefined) ?? name
 }
 
 /** Waits until the store answers. A server that does not is one that somebody else has to start. */

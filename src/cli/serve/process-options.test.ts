@@ -28,6 +28,15 @@ it('a queue that is only named keeps its limits', async () => {
   expect(queues.promotions).toMatchObject({ limits: { queue: '500/s', tenant: '50/s' } })
 })
 
+it('a queue that cannot be served as the file has it is refused before anything is opened', async () => {
+  const wrong = join(folder, 'wrong.config.mjs')
+  writeFileSync(wrong, "export default { queues: { mail: { http: { allowHosts: 'api.example.com' } } } }")
+
+  await expect(processConfig({ config: wrong, allowHost: ['b.example'] })).rejects.toThrow(
+    'Invalid options for queue "mail": http.allowHosts must be an array, not "api.example.com"',
+  )
+})
+
 it('the store is where the command line says, else where the file says', async () => {
   const { redis, prefix, dataDir } = await processConfig({ config, redis: 'redis://line:1', data: 'there' })
 

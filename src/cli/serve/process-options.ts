@@ -39,6 +39,9 @@ export async function processConfig(
   options: ProcessOptions,
 ): Promise<StoreConfig & { queues: Record<string, ServedQueue> }> {
   const config = await readStoreConfig(options)
+  const { checkServedQueue } = await import('./check-queue.ts')
+  // Before anything is opened, and before lists are made longer by the command line: text would be taken for a list of letters.
+  for (const [name, queue] of Object.entries(config.queues ?? {})) checkServedQueue(name, queue)
   return { ...config, queues: queuesOf(config, options) }
 }
 
