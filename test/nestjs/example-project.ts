@@ -12,9 +12,15 @@ const compiler = join(root, 'node_modules/typescript/bin/tsc')
 export type Nest = 'nest-11' | 'nest-12'
 export type ModuleKind = 'module' | 'commonjs'
 
-const nestPackages = ['@nestjs/common', '@nestjs/core', '@nestjs/platform-express', 'reflect-metadata', 'rxjs']
-/** Only beside NestJS 11: they are not among the packages of the repository. */
-const nest11Packages = ['@nestjs/terminus', '@nestjs/testing']
+const nestPackages = [
+  '@nestjs/common',
+  '@nestjs/core',
+  '@nestjs/platform-express',
+  '@nestjs/terminus',
+  '@nestjs/testing',
+  'reflect-metadata',
+  'rxjs',
+]
 
 /** Its files in TypeScript, by their path in the example. */
 export function exampleFiles(): string[] {
@@ -36,16 +42,13 @@ export async function buildPackage(): Promise<string> {
 /** examples/nestjs as a project of its own, with one version of NestJS, of ES modules or of CommonJS. */
 export class ExampleProject {
   readonly folder = mkdtempSync(join(tmpdir(), 'sluice-nestjs-'))
-  readonly #nest: Nest
-
   constructor(built: string, nest: Nest, kind: ModuleKind) {
-    this.#nest = nest
     // A copy: what it imports must be found from here, and Node looks where a link leads.
     cpSync(built, join(this.folder, 'node_modules/sluice'), { recursive: true })
     const { dependencies } = JSON.parse(read('package.json')) as { dependencies: Record<string, string> }
     for (const name of [...Object.keys(dependencies), '@types/node']) this.#link(name, root)
     const from = nest === 'nest-11' ? nest11Folder : root
-    for (const name of nest === 'nest-11' ? [...nestPackages, ...nest11Packages] : nestPackages) this.#link(name, from)
+    for (const name of nestPackages) this.#link(name, from)
     cpSync(join(root, 'examples/nestjs/src'), join(this.folder, 'src'), { recursive: true })
     cpSync(join(root, 'examples/nestjs/tsconfig.json'), join(this.folder, 'tsconfig.json'))
     writeFileSync(join(this.folder, 'package.json'), JSON.stringify({ type: kind }))
@@ -53,10 +56,6 @@ export class ExampleProject {
 
   /** What the compiler says; nothing when it is content. */
   async compile(): Promise<string> {
-    if (this.#nest === 'nest-12') {
-      for (const file of ['terminus.controller.ts', 'promotions/promotions.test.ts'])
-        rmSync(join(this.folder, 'src', file))
-    }
     return execute(process.execPath, [compiler], { cwd: this.folder }).then(
       () => '',
       (error: { stdout: string }) => error.stdout,

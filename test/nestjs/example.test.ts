@@ -12,6 +12,12 @@ import { buildPackage, ExampleProject, exampleFiles } from './example-project.ts
 
 const execute = promisify(execFile)
 
+interface Manifest {
+  version: string
+  dependencies: Record<string, string>
+  devDependencies: Record<string, string>
+}
+
 const kinds = [
   { nest: 'nest-12', kind: 'module', db: 1 },
   { nest: 'nest-11', kind: 'commonjs', db: 2 },
@@ -85,6 +91,16 @@ describe('the application of the guide', () => {
     }
   })
 
+  it('asks for this version of Sluice, and otherwise for what it is tried with', () => {
+    const { version, devDependencies: ours } = JSON.parse(read('package.json')) as Manifest
+    const { dependencies, devDependencies } = JSON.parse(read('examples/nestjs/package.json')) as Manifest
+
+    const { sluice, ...others } = { ...dependencies, ...devDependencies }
+
+    expect(sluice).toBe(`^${version}`)
+    expect(ours).toMatchObject(others)
+  })
+
   it.each([0, 1])('compiles, for both kinds of modules and both versions (%i)', async (index) => {
     const project = projects[index] as ExampleProject
 
@@ -149,8 +165,8 @@ describe('the application of the guide', () => {
     expect(await callsTo('worker')).toEqual(new Map([['/worker-1@example.org', 1]]))
   })
 
-  it('has tests that pass without a Redis', async () => {
-    const { folder } = projects[1] as ExampleProject
+  it.each([0, 1])('has tests that pass without a Redis (%i)', async (index) => {
+    const { folder } = projects[index] as ExampleProject
 
     const { stdout } = await execute(process.execPath, ['--test', 'dist/promotions/promotions.test.js'], {
       cwd: folder,
@@ -159,14 +175,14 @@ describe('the application of the guide', () => {
     expect(stdout).toMatch(/^# pass 2$/m)
   })
 
-  it('says through @nestjs/terminus how Redis is', async () => {
-    const { folder } = projects[1] as ExampleProject
-    const program = `require('reflect-metadata')
-      const { Module } = require('@nestjs/common')
-      const { NestFactory } = require('@nestjs/core')
-      const { TerminusModule } = require('@nestjs/terminus')
-      const { SluiceModule } = require('sluice/nestjs')
-      const { TerminusController } = require('./dist/terminus.controller.js')
+  it.each([0, 1])('says through @nestjs/terminus how Redis is (%i)', async (index) => {
+    const { folder } = projects[index] as ExampleProject
+    const program = `import 'reflect-metadata'
+      import { Module } from '@nestjs/common'
+      import { NestFactory } from '@nestjs/core'
+      import { TerminusModule } from '@nestjs/terminus'
+      import { SluiceModule } from 'sluice/nestjs'
+      import { TerminusController } from './dist/terminus.controller.js'
       async function ask(redis) {
         class Root {}
         Module({
@@ -180,11 +196,12 @@ describe('the application of the guide', () => {
         await app.close()
         return answer
       }
-      Promise.all([ask(process.env.REDIS_URL), ask('redis://127.0.0.1:1')]).then((all) => console.log(JSON.stringify(all)))`
-    writeFileSync(join(folder, 'terminus.cjs'), program)
+      const all = await Promise.all([ask(process.env.REDIS_URL), ask('redis://127.0.0.1:1')])
+      console.log(JSON.stringify(all))`
+    writeFileSync(join(folder, 'terminus.mjs'), program)
 
     const env = { ...process.env, REDIS_URL: redis.url }
-    const { stdout } = await execute(process.execPath, ['terminus.cjs'], { cwd: folder, env })
+    const { stdout } = await execute(process.execPath, ['terminus.mjs'], { cwd: folder, env })
 
     expect(JSON.parse(stdout)).toEqual([
       [200, { sluice: { status: 'up', latencyMs: expect.any(Number) } }],

@@ -1,6 +1,14 @@
 import { Scope } from '@nestjs/common'
-import type { Queue, QueueEvent } from 'sluice'
-import { getQueueToken, OnQueueEvent, Process, Processor, QueueEventsListener, SluiceModule } from 'sluice/nestjs'
+import type { Queue, QueueEvent, Sluice } from 'sluice'
+import {
+  getQueueToken,
+  getSluiceToken,
+  OnQueueEvent,
+  Process,
+  Processor,
+  QueueEventsListener,
+  SluiceModule,
+} from 'sluice/nestjs'
 import { describe, expect, it } from 'vitest'
 import { until } from '../support/until.ts'
 import { useApplications } from './application.ts'
@@ -204,7 +212,9 @@ describe('an application does not start, and says what to do,', () => {
     const twice = () => SluiceModule.registerQueue({ name: 'mail', maxRetries: 1 })
     const failing = SluiceModule.registerQueueAsync({
       name: 'mail',
-      useFactory: () => {
+      inject: [getSluiceToken()],
+      useFactory: async (sluice: Sluice) => {
+        await sluice.ready()
         throw new Error('no configuration')
       },
     })
