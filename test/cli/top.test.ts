@@ -136,7 +136,7 @@ describe('sluice top in a terminal', () => {
     const top = inTerminal([], { NO_COLOR: '1' })
     await top.terminal.shows(/acme/)
     top.press('j')
-    await expect.poll(() => top.terminal.markedLine).toMatch(/^acme/)
+    await expect.poll(() => top.terminal.markedLine, { timeout: 20_000 }).toMatch(/^acme/)
 
     end(top)
 

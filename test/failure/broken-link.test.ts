@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { TcpProxy } from '../support/tcp-proxy.ts'
 import { busyOne, Scenario, type ScenarioOptions } from './scenario.ts'
 
@@ -37,6 +37,7 @@ describe('a link to Redis that breaks', () => {
     const proxy = await start()
     await Promise.all([scenario.worker(), scenario.worker()])
     const cutter = setInterval(() => proxy.cut(), 150)
+    onTestFinished(() => clearInterval(cutter))
 
     await Promise.all([
       scenario.submitted({ count: 1_000, chunk: 10, everyMs: 25, holdMs: 5 }),
@@ -102,8 +103,12 @@ describe('a link to Redis that breaks', () => {
     proxy.cut()
     for (let i = 0; i < 20; i++)
       await scenario.queue.submit({ tenant: 'a', type: 'CALL', payload: { name: `late-${i}` } })
+    // It tries again after 150 ms at the most: several times in a second.
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    const endedMeanwhile = (await scenario.queue.counts()).succeeded
     await proxy.accept()
 
     await worker.ended(40)
+    expect(endedMeanwhile).toBe(20)
   })
 })

@@ -34,15 +34,19 @@ export async function loseMaster(
   await master.client().call('CLIENT', 'KILL', 'TYPE', 'replica')
   await new Promise((resolve) => setTimeout(resolve, LAG_MS))
   const at = now()
-  const wallUs = Date.now() * 1_000
   const fault = scenario.fault(FAULT)
   await master.kill(how === 'dead' ? 'SIGKILL' : 'SIGSTOP')
-  const goneAt = now()
+  const [goneAt, afterUs] = [now(), justAfterUs()]
   for (const replica of replicas) await replica.kill('SIGCONT')
-  const resumedMs = await resumed(workers, wallUs, at)
+  const resumedMs = await resumed(workers, afterUs, at)
   if (how === 'hung') await wakeUp(sentinels, master)
   fault.end()
   return { goneAt, resumedMs }
+}
+
+/** The first instant after this moment that a fence can have: the clock that is read here cuts it to the millisecond. */
+export function justAfterUs(): number {
+  return (Date.now() + 1) * 1_000
 }
 
 /** Fences are the server's time in µs: one that is later than the fault was given by whoever took over. */

@@ -10,7 +10,7 @@ describe('a worker that is stopped past its lease and resumed', () => {
   it('is told that its claim is stale, and changes nothing', async () => {
     scenario = await Scenario.start({ queue: { leaseMs: LEASE_MS } })
     const zombie = await scenario.worker({ mode: 'claim', concurrency: 5 })
-    await scenario.submitted({ count: 5, holdMs: 300 })
+    await scenario.submitted({ count: 5, holdMs: 2_000 })
     await zombie.started(5)
 
     const fault = scenario.fault('stop', zombie)
@@ -24,7 +24,7 @@ describe('a worker that is stopped past its lease and resumed', () => {
     await zombie.ended(5)
     const answers = () =>
       scenario.history().filter(({ kind, process }) => kind === 'outcome' && process === zombie.name)
-    await expect.poll(() => answers().length).toBe(5)
+    await expect.poll(() => answers().length, { timeout: 20_000 }).toBe(5)
 
     expect(answers().map((event) => event.kind === 'outcome' && event.answer)).toEqual(Array(5).fill('stale'))
     expect(await scenario.queue.counts()).toEqual(before)

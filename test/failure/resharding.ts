@@ -1,6 +1,7 @@
 import type { TestRedis } from '../../src/testing/redis-server.ts'
 import type { TestCluster } from '../support/cluster.ts'
 import { now } from '../support/history.ts'
+import { justAfterUs } from './failover.ts'
 import type { Scenario } from './scenario.ts'
 
 /** In the slot of the queue that scenarios use. */
@@ -27,10 +28,10 @@ export async function moveAround(
 export async function losesMaster(
   scenario: Scenario,
   cluster: TestCluster,
-): Promise<{ at: number; afterUs: number; fault: { end(): void } }> {
+): Promise<{ at: number; afterUs: number; fault: { end(): void }; master: TestRedis }> {
   const master = await cluster.masterOf(KEY)
-  const [at, afterUs] = [now(), Date.now() * 1_000]
+  const at = now()
   const fault = scenario.fault('failover')
   await master.kill('SIGKILL')
-  return { at, afterUs, fault }
+  return { at, afterUs: justAfterUs(), fault, master }
 }

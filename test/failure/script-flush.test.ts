@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { Scenario } from './scenario.ts'
 
 let scenario: Scenario
@@ -11,8 +11,12 @@ describe('a Redis that forgets its scripts ten times a second', () => {
     const direct = scenario.redis.client()
     let flushes = 0
     const flusher = setInterval(() => {
-      void direct.script('FLUSH').then(() => flushes++)
+      direct.script('FLUSH').then(
+        () => flushes++,
+        () => clearInterval(flusher),
+      )
     }, 100)
+    onTestFinished(() => clearInterval(flusher))
 
     // Not written down as a fault: it must excuse nothing.
     const results = await Promise.all([
@@ -20,7 +24,6 @@ describe('a Redis that forgets its scripts ten times a second', () => {
       scenario.submitted({ count: 1_500, chunk: 10, everyMs: 25, holdMs: 5, ids: 'generated' }),
     ])
     await scenario.drained()
-    clearInterval(flusher)
 
     expect(flushes).toBeGreaterThan(20)
     expect(results.map(({ accepted, unheard }) => ({ accepted, unheard }))).toEqual([

@@ -107,6 +107,8 @@ async function runClaimed(job: ClaimedJob): Promise<void> {
   let answer: 'accepted' | 'stale' | 'unknown' = 'accepted'
   try {
     try {
+      // Under a limit its permit may have gone stale on the way here.
+      await job.admit()
       await run(job, fence)
       await job.succeed()
     } catch (error) {

@@ -200,7 +200,7 @@ describe('alpha', () => {
 describe('the starvation guard', () => {
   async function lowAmong(maxWaitMs: number): Promise<number> {
     const queue = engine.queue({ quantum: 1, maxWaitMs })
-    await queue.submit({ type: 'T', tenant: 'low', level: 'low', jobs: payloads(20) })
+    await queue.submit({ type: 'T', tenant: 'low', level: 'low', jobs: payloads(100) })
     await queue.submit({ type: 'T', tenant: 'high', level: 'high', jobs: payloads(300) })
     let low = 0
     const started = performance.now()

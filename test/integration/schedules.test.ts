@@ -92,13 +92,16 @@ describe('ticks', () => {
 
     for (const queue of processes) await queue.schedules.set('often', { every: 200, job })
     await expect.poll(async () => (await maker.schedules.get('often'))?.ticks, { timeout: 10_000 }).toBeGreaterThan(8)
+    const { ticks } = (await maker.schedules.get('often')) ?? {}
     await maker.schedules.remove('often')
+    await maker.drain()
 
     const ids = runs.flatMap((run) => run.ids).sort()
     const instants = ids.map((id) => Date.parse(id.replace('often@', '')))
     expect(new Set(ids).size).toBe(ids.length)
     expect(instants.every((instant) => instant % 200 === 0)).toBe(true)
-    expect((await maker.counts()).submitted).toBeGreaterThanOrEqual(ids.length)
+    expect(ids.length).toBeGreaterThanOrEqual(ticks ?? Number.NaN)
+    expect((await maker.counts()).submitted).toBe(ids.length)
   })
 
   it('come in time in an idle process, whoever made the schedule', async () => {
@@ -114,7 +117,7 @@ describe('ticks', () => {
     await maker.schedules.set('often', { every: 300, job })
     await countdown.reached
 
-    // Milliseconds on a quiet machine (docs/guarantees.md); this one is shared.
+    // A heartbeat would be seconds late. One of five: the machine is shared.
     expect(Math.min(...lateness)).toBeLessThan(100)
   })
 
@@ -274,7 +277,8 @@ describe('an emptied Redis', () => {
 
     await queue.counts()
 
-    await expect.poll(async () => (await queue.schedules.list()).schedules.map(({ name }) => name)).toEqual(['nightly'])
+    const names = async () => (await queue.schedules.list()).schedules.map(({ name }) => name)
+    await expect.poll(names, { timeout: 20_000 }).toEqual(['nightly'])
   })
 })
 

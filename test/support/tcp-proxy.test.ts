@@ -84,7 +84,7 @@ describe('the TCP proxy', () => {
     const reply = redis.incr('count')
     reply.catch(() => {})
     await once(proxy, 'lost')
-    await expect.poll(() => direct.get('count')).toBe('1')
+    await expect.poll(() => direct.get('count'), { timeout: 20_000 }).toBe('1')
 
     expect(await Promise.race([reply, new Promise((resolve) => setTimeout(resolve, 50, 'nothing'))])).toBe('nothing')
   })

@@ -45,7 +45,7 @@ export class Upstream {
     const child = fork(fileURLToPath(new URL('upstream-process.ts', import.meta.url)), {
       execArgv: ['--import', 'tsx'],
     })
-    const [address] = (await once(child, 'message')) as [{ port: number }]
+    const [address] = (await Promise.race([once(child, 'message'), died(child)])) as [{ port: number }]
     return new Upstream(child, address.port)
   }
 
@@ -69,6 +69,7 @@ export class Upstream {
   }
 
   async stop(): Promise<void> {
+    if (hasEnded(this.#process)) return
     const exit = once(this.#process, 'exit')
     this.#process.kill('SIGKILL')
     await exit
@@ -76,9 +77,19 @@ export class Upstream {
 
   async #ask<Answer>(question: UpstreamQuestion): Promise<Answer> {
     this.#process.send(question)
-    const [answer] = await once(this.#process, 'message')
+    const [answer] = await Promise.race([once(this.#process, 'message'), died(this.#process)])
     return answer as Answer
   }
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
+}
+
+/** Rejects when the process ends: whoever waits for a word of it need not wait any longer. */
+async function died(child: ChildProcess): Promise<never> {
+  if (!hasEnded(child)) await once(child, 'exit')
+  throw new Error(`the upstream recorder has ended (${child.exitCode ?? child.signalCode})`)
 }
 
 export interface UpstreamCall {

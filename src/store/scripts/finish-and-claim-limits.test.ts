@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { QueueOptions } from '../../engine/queue-options.ts'
 import { finishedAs, ScriptStore, shortly } from '../../testing/script-store.ts'
 import type { ClaimReply } from './finish-and-claim.ts'
 
@@ -219,14 +220,23 @@ describe('limits', () => {
   })
 
   it('charges all limits or none', async () => {
-    await store.begin({ limits: { queue: { ...bucket, limit: 100, burst: 50 }, tenant: bucket } })
-    await store.submit('a', 3)
-    await store.claim(5)
-    const before = (await store.dump()).limits
+    const wide = { ...bucket, limit: 100, burst: 50 }
+    const chargedBy = async (limits: NonNullable<QueueOptions['limits']>, jobs: number) => {
+      await store.begin({ limits })
+      await store.submit('a', jobs)
+      expect(shortly(await store.claim(5))).toBe('a1 a2')
+      return store.client.hget(store.keys().limits, 'queue/queue')
+    }
 
-    await store.claim(5)
+    const ofThree = await chargedBy({ queue: wide, tenant: bucket }, 3)
 
-    expect((await store.dump()).limits).toEqual(before)
+    expect(ofThree).toBe(await chargedBy({ queue: wide, tenant: bucket }, 2))
+    expect(ofThree).toBe(await chargedBy({ queue: wide }, 2))
+    // The other way round: what the queue refuses is not charged to the tenant.
+    await chargedBy({ queue: bucket, tenant: wide }, 3)
+    const tenant = (await store.dump()).limits
+    await chargedBy({ queue: bucket, tenant: wide }, 2)
+    expect((await store.dump()).limits).toEqual(tenant)
   })
 
   it('gives the permits of a stale grant back, and the job its place at the front', async () => {
