@@ -111,7 +111,7 @@ export class Sluice {
   readonly #queues = new Map<string, Queue>()
   readonly #groups = new Map<string, LimitGroup>()
   #leaveClock = () => {}
-  #isClosed = false
+  #closed: Promise<void> | undefined
 
   static {
     storeOf = (sluice) => ({ redis: sluice.#redis, prefix: sluice.#prefix })
@@ -138,7 +138,7 @@ export class Sluice {
 
   /** The queue of this name. Options are given the first time; the same queue is answered after that. */
   queue(name: string, options?: QueueOptions): Queue {
-    if (this.#isClosed) throw new ClosedError('This Sluice')
+    if (this.#closed) throw new ClosedError('This Sluice')
     const known = this.#queues.get(name)
     if (known && options === undefined) return known
     if (known) throw new TypeError(`Queue "${name}" has its options already: give them once, where it is made.`)
@@ -171,7 +171,7 @@ export class Sluice {
    */
   limit(name: string, definition: LimitDefinition, options?: LimitOptions): SharedLimit
   limit(name: string, definition?: LimitDefinition, options?: LimitOptions): SharedLimit {
-    if (this.#isClosed) throw new ClosedError('This Sluice')
+    if (this.#closed) throw new ClosedError('This Sluice')
     const known = this.limits.get(name)
     if (known && definition === undefined) return known
     if (known) throw new TypeError(`Limit "${name}" has its definition already: give it once, where it is made.`)
@@ -220,10 +220,13 @@ export class Sluice {
     return this.#redis.ready()
   }
 
-  /** Lets running jobs end within their grace, gives back the others and disconnects. */
-  async close(): Promise<void> {
-    if (this.#isClosed) return
-    this.#isClosed = true
+  /** Lets running jobs end within their grace, gives back the others and disconnects. Called again, it waits for the same. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
     await Promise.all([...this.#queues.values()].map((queue) => queue.close()))
     this.#webhooks.close()
     this.#leaveClock()

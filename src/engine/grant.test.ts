@@ -98,6 +98,18 @@ it('stops waiting when the signal is aborted, with its reason', async () => {
   await expect(given.admit(controller.signal)).rejects.toThrow('cancelled')
 })
 
+it('does not wait when the signal was aborted while it asked', async () => {
+  const given = grant(999)
+  const controller = new AbortController()
+  replies.push(() => {
+    controller.abort(new Error('cancelled'))
+    return ['wait', 250_000]
+  })
+
+  await expect(given.admit(controller.signal)).rejects.toThrow('cancelled')
+  expect(clock.waits).toEqual([])
+})
+
 it('rejects when the job is no longer the caller’s', async () => {
   const given = grant(999)
   replies.push(() => ['stale'])

@@ -1,6 +1,7 @@
-import { abortSignal, checkOptions, integer, oneOf, optional } from '../assert.ts'
+import { abortSignal, checkOptions, integer, oneOf, optional, type Rule } from '../assert.ts'
 import type { Clock } from '../clock.ts'
 import type { Requests } from '../store/requests.ts'
+import { iterable } from './actions/action-input.ts'
 import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
 import { type JobInput, Packer } from './submission.ts'
@@ -33,6 +34,31 @@ const submitRules = {
   signal: optional(abortSignal),
 }
 
+const any: Rule<unknown> = (value) => value
+
+const refused =
+  (why: string): Rule<void> =>
+  (value, path, report) => {
+    if (value !== undefined) report(path, why)
+  }
+
+/** What the defaults say is checked with each job. */
+const bulkRules = {
+  jobs: iterable,
+  type: any,
+  level: any,
+  lane: any,
+  ordered: any,
+  delayMs: any,
+  runAt: any,
+  cost: any,
+  maxRetries: any,
+  timeoutMs: any,
+  payload: refused('belongs to each of the jobs'),
+  id: refused('belongs to each of the jobs'),
+  action: refused('needs a tenant: an action is of one'),
+} satisfies Record<keyof Omit<BulkInput, 'tenant'> | 'payload' | 'id' | 'action', Rule<unknown>>
+
 interface IntakeParts {
   readonly queue: string
   readonly clock: Clock
@@ -62,8 +88,10 @@ export class Intake {
     return { id: input.id ?? `${packed.level}:${packed.lane}:${first}:${packed.tenant}`, isNew: first !== '0' }
   }
 
-  async many({ jobs, ...defaults }: BulkInput, chosen: ReturnType<Intake['check']>): Promise<SubmitSummary> {
+  async many(input: BulkInput, chosen: ReturnType<Intake['check']>): Promise<SubmitSummary> {
+    checkOptions('submit', input, bulkRules)
     await this.#parts.ready()
+    const { jobs, ...defaults } = input
     return this.submitter(chosen).all(jobs, new Packer(defaults, this.#parts.settings.maxPayloadBytes))
   }
 

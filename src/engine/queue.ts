@@ -273,7 +273,9 @@ export class Queue {
     this.#assertOpen()
     const chosen = this.#intake.check(options)
     return this.#intake.counted(async () => {
-      if (!('jobs' in input) || input.jobs === undefined) return this.#intake.one(input as JobInput, chosen)
+      // Whatever it is: what is no object is refused as a job.
+      const { jobs } = Object(input) as Partial<BulkInput>
+      if (jobs === undefined) return this.#intake.one(input as JobInput, chosen)
       if ('tenant' in input) return this.#actions.submit(input as ActionInput, chosen)
       return this.#intake.many(input as BulkInput, chosen)
     })

@@ -1,3 +1,4 @@
+import { didYouMean } from '../assert.ts'
 import { InvalidJobError } from '../errors.ts'
 import {
   defaultLane,
@@ -58,20 +59,26 @@ export interface PackedJob {
   readonly record: string
 }
 
-const known = new Set([
-  'type',
-  'payload',
-  'id',
-  'tenant',
-  'level',
-  'lane',
-  'ordered',
-  'delayMs',
-  'runAt',
-  'cost',
-  'maxRetries',
-  'timeoutMs',
-])
+const fields: Readonly<Record<keyof JobInput, true>> = {
+  type: true,
+  payload: true,
+  id: true,
+  tenant: true,
+  level: true,
+  lane: true,
+  ordered: true,
+  delayMs: true,
+  runAt: true,
+  cost: true,
+  maxRetries: true,
+  timeoutMs: true,
+}
+
+/** What a job can say. */
+export const jobFieldNames = Object.keys(fields) as readonly (keyof JobInput)[]
+
+const known: ReadonlySet<string> = new Set(jobFieldNames)
+
 /** Where all jobs of an action stand: they cannot say otherwise. */
 export interface FixedPlace {
   readonly tenant: string
@@ -114,7 +121,7 @@ export class Packer {
     this.#input = input
     this.#index = index
     const fail = this.#fail
-    for (const name in input) if (!known.has(name)) fail(`it has an unknown field ${JSON.stringify(name)}`)
+    for (const name in input) if (!known.has(name)) fail(unknownField(name))
     const defaults = this.#defaults
     const fixed = this.#fixed
     if (fixed) checkPlace(input, fail)
@@ -177,6 +184,10 @@ export class Packer {
     if (this.#types.size < 1000) this.#types.add(type as string)
     return type as string
   }
+}
+
+function unknownField(name: string): string {
+  return `it has an unknown field ${JSON.stringify(name)}${didYouMean(name, jobFieldNames)}`
 }
 
 function checkPlace(input: JobInput, fail: (problem: string) => never): void {

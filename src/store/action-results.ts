@@ -53,16 +53,27 @@ export async function* resultsByJob(source: Source, numbers: { first: number; ne
 export interface ActionLetter {
   readonly jobKey: string
   readonly record: JobRecord
+  readonly payload: unknown
 }
 
-/** Jobs of the action that are dead letters now, some at once. */
+/** Jobs of the action that are dead letters now, some at once; but none that cannot be read. */
 export async function* lettersOf(source: Source): AsyncGenerator<ActionLetter[]> {
   for await (const jobKeys of pagesOf(source, 'letters')) {
     const texts = (await read(source, 'HMGET', [source.keys.deadJobs, ...jobKeys])) as (string | null)[]
     yield jobKeys.flatMap((jobKey, at) => {
       const text = texts[at] ?? null
-      return text === null ? [] : { jobKey, record: decodeRecord(text.slice(text.indexOf('\n') + 1)) }
+      return text === null ? [] : decodeLetter(jobKey, text)
     })
+  }
+}
+
+/** `<died at, ms>,<reason>\n<record>` */
+function decodeLetter(jobKey: string, text: string): ActionLetter | [] {
+  try {
+    const record = decodeRecord(text.slice(text.indexOf('\n') + 1))
+    return { jobKey, record, payload: JSON.parse(record.payload) as unknown }
+  } catch {
+    return []
   }
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { keyPrefix } from '../../src/store/keys.ts'
+import { PermanentError } from '../../src/index.ts'
+import { keyPrefix, queueKeys } from '../../src/store/keys.ts'
 import { actionCounts } from './action-counts.ts'
 import { pause, payloads, until, useEngine, withResolvers } from './engine.ts'
 
@@ -147,6 +148,36 @@ describe('what failed', () => {
     expect((await retried.finished()).counts).toEqual(actionCounts(5, { succeeded: 5 }))
     expect((await action.view())?.counts).toEqual(actionCounts(10, { succeeded: 5, failed: 5 }))
     expect((await queue.deadLetters.list()).total).toBe(0)
+  })
+
+  it('costs what they cost, may be retried as often, and waits for nothing that is over', async () => {
+    const queue = engine.queue({ maxRetries: 0 })
+    const jobs = [{ payload: 1, cost: 7, maxRetries: 2, timeoutMs: 5_000, runAt: Date.now() + 86_400_000 }]
+    const action = await queue.submit({ tenant: 'a', action: 'x', type: 'T', jobs })
+    await queue.runDelayed({})
+    const [job] = await queue.claim(1)
+    await job?.fail(new PermanentError('broken'))
+
+    const retried = await action.retryFailed()
+
+    const [again] = await queue.claim(1)
+    expect(again).toMatchObject({ action: 'x.retry-1', payload: 1, cost: 7 })
+    await again?.fail(new Error('broken'))
+    expect((await retried.view())?.counts).toMatchObject({ delayed: 1, failed: 0 })
+  })
+
+  it('leaves a letter that cannot be read where it is', async () => {
+    const queue = engine.queue()
+    const action = await queue.submit({ tenant: 'a', action: 'x', type: 'T', jobs: payloads(2) })
+    for (const job of await queue.claim(2)) await job.fail(new PermanentError('broken'))
+    const [first] = (await queue.deadLetters.list()).letters
+    const key = queueKeys(engine.prefix, 'q', '').deadJobs
+    await engine.server.client().hset(key, first?.key ?? '', '1,failed\nnonsense')
+
+    const retried = await action.retryFailed()
+
+    expect((await retried.view())?.counts.total).toBe(1)
+    expect((await queue.deadLetters.list()).letters).toMatchObject([{ key: first?.key, type: '' }])
   })
 
   it('while its action still runs leaves no other job behind', async () => {

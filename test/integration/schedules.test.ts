@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Queue, QueueEvent } from '../../src/index.ts'
-import { Countdown, useEngine } from './engine.ts'
+import { Countdown, useEngine, withResolvers } from './engine.ts'
 
 const engine = useEngine()
 
@@ -31,6 +31,17 @@ async function missTicks(name: string, ms: number): Promise<void> {
 }
 
 describe('a schedule', () => {
+  it('makes jobs that cost what it says', async () => {
+    const queue = engine.queue()
+    const cost = withResolvers<number>()
+    queue.process('REPORT', (job) => cost.resolve(job.cost))
+
+    await queue.schedules.set('dear', { every: 100, job: { ...job, cost: 5 } })
+
+    expect(await cost.promise).toBe(5)
+    await queue.schedules.remove('dear')
+  })
+
   it('is shown with its next tick', async () => {
     const queue = engine.queue()
 

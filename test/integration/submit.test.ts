@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { InvalidJobError, QueueFullError } from '../../src/index.ts'
+import { InvalidJobError, InvalidOptionsError, QueueFullError } from '../../src/index.ts'
 import { Countdown, drain, pause, payloads, until, useEngine } from './engine.ts'
 
 const engine = useEngine()
@@ -49,6 +49,21 @@ describe('a stream', () => {
     expect(error).toMatchObject({ index: 5_000 })
     await queue.submit({ type: 'T', payload: 'after' })
     expect((await queue.counts()).waiting).toBeLessThanOrEqual(5_001)
+  })
+
+  it.each([
+    [{ levle: 'high' }, 'levle is not an option; did you mean "level"?'],
+    [{ payload: 1 }, 'payload belongs to each of the jobs'],
+    [{ id: 'a' }, 'id belongs to each of the jobs'],
+    [{ action: 'a' }, 'action needs a tenant'],
+  ])('has no defaults that would be left out: %o', async (defaults, problem) => {
+    const queue = engine.queue()
+
+    const submit = queue.submit({ type: 'T', ...defaults, jobs: payloads(2) } as never)
+
+    await expect(submit).rejects.toThrow(InvalidOptionsError)
+    await expect(submit).rejects.toThrow(problem)
+    expect((await queue.counts()).submitted).toBe(0)
   })
 
   it('passes on what its producer throws', async () => {
@@ -235,4 +250,12 @@ it('refuses bad input, changes nothing and goes on', async () => {
   expect(await queue.counts()).toMatchObject({ submitted: 0, waiting: 0 })
   await queue.submit({ type: 'T', tenant: '{x}:%!', lane: 'a:b', payload: '\u2028😀' })
   expect(await drain(queue, (job) => `${job.tenant} ${job.lane} ${job.payload}`)).toEqual(['{x}:%! a:b \u2028😀'])
+})
+
+it.each([null, undefined, 'text', 5, [{ type: 'T' }]])('refuses %o as a job', async (input) => {
+  await expect(engine.queue().submit(input as never)).rejects.toThrow(InvalidJobError)
+})
+
+it('says which field was meant', async () => {
+  await expect(engine.queue().submit({ type: 'T', levle: 'high' } as never)).rejects.toThrow('did you mean "level"?')
 })

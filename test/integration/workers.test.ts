@@ -202,6 +202,29 @@ describe('a worker that closes', () => {
     expect(await other.counts()).toMatchObject({ released: 3, stalled: 0 })
   })
 
+  it('waits for the same end however often it is called', async () => {
+    const sluice = engine.sluice()
+    const queue = sluice.queue('q')
+    await queue.submit({ type: 'T' })
+    const started = withResolvers<void>()
+    const mayEnd = withResolvers<void>()
+    const events: string[] = []
+    queue.process('T', async () => {
+      started.resolve()
+      await mayEnd.promise
+      events.push('job')
+    })
+    await started.promise
+
+    const first = sluice.close()
+    const second = sluice.close().then(() => events.push('second close'))
+    await pause(20)
+    mayEnd.resolve()
+    await Promise.all([first, second])
+
+    expect(events).toEqual(['job', 'second close'])
+  })
+
   it('refuses what comes after', async () => {
     const queue = engine.queue()
     await queue.submit({ type: 'T' })

@@ -198,7 +198,7 @@ export class Action {
 
   /**
    * Runs its dead letters again, as an action of their own (`<name>.retry-1` and so on), and answers that. This one stays as
-   * it ended. Interrupted, it goes on when it is called again.
+   * it ended. Interrupted, it goes on when it is called again. A letter that cannot be read stays where it is.
    */
   async retryFailed(): Promise<Action> {
     const found = await this.#known()
@@ -284,8 +284,10 @@ export class Action {
   }
 }
 
-function toJob({ jobKey, record }: ActionLetter): ActionJobInput {
-  const { type, givenId, options, payload } = record
+/** As it was submitted, but for its delay: what it waited for is over. */
+function toJob({ jobKey, record, payload }: ActionLetter): ActionJobInput {
+  const { type, givenId, options, cost } = record
+  const { delayMs, ...patience } = options
   // Its number, so that a repeated retry knows it again.
-  return { type, id: givenId ?? `#${jobKey.split(':')[2]}`, payload: JSON.parse(payload), ...options }
+  return { type, id: givenId ?? `#${jobKey.split(':')[2]}`, payload, cost, ...patience }
 }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import type { InvalidOptionsError } from '../../errors.ts'
+import { jobFieldNames } from '../submission.ts'
 import { checkSchedule, type ScheduleInput } from './schedule-input.ts'
 
 const job = { type: 'REPORT' }
@@ -34,6 +35,14 @@ it('takes an anchor in any form', () => {
   )
 
   expect(anchors.map((definition) => 'anchor' in definition && definition.anchor)).toEqual([5_000, 5_000, 5_000])
+})
+
+it('takes all that a job can say but for its id and when it may start', () => {
+  const whole = { type: 'A', payload: 1, tenant: 't', level: 'low', lane: 'l', ordered: true, cost: 5 } as const
+  const job = { ...whole, maxRetries: 1, timeoutMs: 1 }
+
+  expect(checkSchedule('a', { every: 1_000, job }, 1_000).job).toEqual(job)
+  expect(Object.keys(job).concat('id', 'delayMs', 'runAt').sort()).toEqual([...jobFieldNames].sort())
 })
 
 it('writes the same whatever the order of the fields', () => {

@@ -75,9 +75,17 @@ const byProblem =
     return value as string
   }
 
-/** Fields of a job are checked as a whole, by packing one. */
-const jobFields = {
-  ...{ type: any, payload: any, tenant: any, level: any, lane: any, ordered: any, maxRetries: any, timeoutMs: any },
+/** In the order in which they are stored. What they say is checked as a whole, by packing a job. */
+const jobFields: Record<keyof ScheduleJob, Rule<unknown>> = {
+  type: any,
+  payload: any,
+  tenant: any,
+  level: any,
+  lane: any,
+  ordered: any,
+  cost: any,
+  maxRetries: any,
+  timeoutMs: any,
 }
 
 const rules = {

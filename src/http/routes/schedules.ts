@@ -19,6 +19,7 @@ import {
 } from '../fields.ts'
 import { notFound } from '../problem.ts'
 import { operators, overseers } from '../roles.ts'
+import { jobFields } from './jobs.ts'
 
 const scheduleParam = z
   .string()
@@ -38,8 +39,9 @@ const job = z
     level: level.optional(),
     lane: z.string().min(1).max(256).optional(),
     ordered: z.boolean().optional(),
-    maxRetries: z.number().int().min(0).max(1_000).optional(),
-    timeoutMs: z.number().int().min(1).max(86_400_000).optional(),
+    cost: jobFields.cost,
+    maxRetries: jobFields.maxRetries,
+    timeoutMs: jobFields.timeoutMs,
   })
   .meta({ description: 'The job of every tick; its id is `<schedule>@<tick>`.' })
 

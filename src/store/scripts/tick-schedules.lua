@@ -12,6 +12,7 @@ local lanes = require "lanes"
 local submitting = require "submitting"
 local schedules = require "schedules"
 local events = require "events"
+local record = require "record"
 local waking = require "waking"
 local requests = require "requests"
 local queue_key = KEYS[1] -- hash: the queue's state
@@ -55,7 +56,7 @@ if not q then
   return { "unregistered" }
 end
 local batch = submitting.open()
-local words, moved = {}, {}
+local words, moved, has_costs = {}, {}, false
 
 -- What does not fit waits: the schedule stays due at the first tick that has no job yet.
 local function tick(schedule, at)
@@ -65,6 +66,8 @@ local function tick(schedule, at)
     local tenant = tenants.load(q, tenant_name)
     local lane = lanes.open(q, tenant, ticks[at + 6], ticks[at + 7])
     dealt_with = select(2, submitting.line(q, batch, tenant, lane, "named", ticks, at + 9 + count, count))
+    -- All jobs of a schedule cost the same.
+    has_costs = has_costs or dealt_with > 0 and record.cost(ticks[at + 10 + count]) > 1
   end
   schedule.missed_now = tonumber(ticks[at + 4])
   schedule.due = dealt_with < count and ticks[at + 9 + dealt_with] or ticks[at + 3]
@@ -108,6 +111,9 @@ for _, schedule in ipairs(moved) do
 end
 local fence, wait = schedules.set_duty(q, lease)
 submitting.save(q, batch)
+if has_costs and not q.has_costs then
+  redis.call("HSET", queue_key, "costs", "1")
+end
 if sleeper then
   waking.wake(q, sleeper)
 end

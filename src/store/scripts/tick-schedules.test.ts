@@ -141,6 +141,15 @@ it('makes several jobs where none may be missed', async () => {
   expect(await store.counts('submitted')).toEqual([3])
 })
 
+it('notes that jobs cost more than a permit, so that claims look at it', async () => {
+  const schedule = await due()
+  const job = { ...jobOf(schedule, schedule.dueUs), record: `*5;${record('nightly')}` }
+
+  const { changes } = await store.changesOf(() => tick([tickOf(schedule, { jobs: [job] })]))
+
+  expect(changes).toMatchObject({ queue: { costs: '1' }, 'lane:normal:default:a': ['*5;|rs|SEND|||"nightly"'] })
+})
+
 it('lets a tick wait for room, and others go on', async () => {
   await store.begin({ maxPendingPerTenant: 2 })
   await store.submit('a', 1)
