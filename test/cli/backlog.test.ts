@@ -1,27 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { folderWith, removeFolder, ServerProcess } from './server-process.ts'
+import { describe, expect, it } from 'vitest'
+import { type ServerProcess, serveForAll } from './server-process.ts'
 
-let folder: string
 let server: ServerProcess
 
-beforeAll(async () => {
-  folder = folderWith()
-  server = await ServerProcess.start(folder, ['--queue', 'web=100/s'])
+serveForAll(['--queue', 'web=100/s'], (started) => {
+  server = started
 })
-afterAll(async () => {
-  await server.stop()
-  await removeFolder(folder)
-})
-
-async function submitJob(job: object): Promise<string> {
-  const reply = await fetch(`${server.url}/v1/queues/web/jobs`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ type: 'http.request', payload: { url: 'http://not-allowed.example' }, ...job }),
-  })
-  expect(reply.ok).toBe(true)
-  return ((await reply.json()) as { id: string }).id
-}
 
 const inWeb = ['-q', 'web']
 
@@ -29,7 +13,7 @@ describe('sluice jobs', () => {
   const given = ['order-17', '-t', 'acme', ...inWeb]
 
   it('shows a job, says why it waits, makes it due and cancels it', async () => {
-    await submitJob({ tenant: 'acme', id: 'order-17', delayMs: 3_600_000 })
+    await server.submitJob('web', { tenant: 'acme', id: 'order-17', delayMs: 3_600_000 })
 
     const [[shown], [why], words] = await Promise.all([
       server.data(['jobs', 'get', ...given]),
@@ -51,7 +35,9 @@ describe('sluice jobs', () => {
   })
 
   it('makes delayed jobs due: one, or all that fit', async () => {
-    const ids = await Promise.all(['a', 'b', 'c'].map((id) => submitJob({ tenant: 'late', id, delayMs: 3_600_000 })))
+    const ids = await Promise.all(
+      ['a', 'b', 'c'].map((id) => server.submitJob('web', { tenant: 'late', id, delayMs: 3_600_000 })),
+    )
     const one = await server.sluice(['jobs', 'run', ids[0] ?? '', '-t', 'late', ...inWeb])
     const [rest] = await server.data(['jobs', 'run-delayed', '-t', 'late', '--reason', 'scheduled', ...inWeb])
     const unsaid = await server.sluice(['jobs', 'run-delayed', ...inWeb])
@@ -74,7 +60,7 @@ describe('sluice jobs', () => {
 describe('sluice tenants', () => {
   it('says why a tenant waits, every gate in order', async () => {
     await server.data(['tenants', 'pause', 'waits', ...inWeb])
-    await submitJob({ tenant: 'waits' })
+    await server.submitJob('web', { tenant: 'waits' })
 
     const [[why], words] = await Promise.all([
       server.data<{ binds: unknown }>(['tenants', 'explain', 'waits', ...inWeb]),
@@ -99,7 +85,7 @@ describe('sluice tenants', () => {
 describe('sluice dead', () => {
   it('counts, retries and discards all letters that fit, at a rate', async () => {
     const find = () => server.data<{ key: string }>(['dead', 'ls', ...inWeb, '-t', 'swept'])
-    await Promise.all(['1', '2', '3'].map((id) => submitJob({ tenant: 'swept', id })))
+    await Promise.all(['1', '2', '3'].map((id) => server.submitJob('web', { tenant: 'swept', id })))
     await expect.poll(find, { timeout: 30_000 }).toHaveLength(3)
 
     const [counted] = await server.data(['dead', 'retry', ...inWeb, '-t', 'swept', '--dry-run'])
@@ -129,7 +115,7 @@ describe('sluice dead', () => {
 
   it('runs a letter again with another payload', async () => {
     const find = () => server.data<{ key: string }>(['dead', 'ls', ...inWeb, '-t', 'edited'])
-    await submitJob({ tenant: 'edited' })
+    await server.submitJob('web', { tenant: 'edited' })
     await expect.poll(find, { timeout: 30_000 }).toHaveLength(1)
     const [letter] = await find()
     const retry = ['dead', 'retry', letter?.key ?? '', ...inWeb]

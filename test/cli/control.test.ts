@@ -1,32 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { folderWith, removeFolder, ServerProcess } from './server-process.ts'
+import { describe, expect, it } from 'vitest'
+import { type ServerProcess, serveForAll } from './server-process.ts'
 
-let folder: string
 let server: ServerProcess
 
-beforeAll(async () => {
-  folder = folderWith()
-  server = await ServerProcess.start(folder, ['--queue', 'web=100/s'])
+serveForAll(['--queue', 'web=100/s,mail'], (started) => {
+  server = started
 })
-afterAll(async () => {
-  await server.stop()
-  await removeFolder(folder)
-})
-
-async function submitJob(job: object): Promise<void> {
-  const reply = await fetch(`${server.url}/v1/queues/web/jobs`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ type: 'http.request', ...job }),
-  })
-  expect(reply.ok).toBe(true)
-}
 
 describe('sluice tenants', () => {
   it('weighs, limits, pauses and resumes a tenant, and shows how it stands', async () => {
     const [set] = await server.data(['tenants', 'set', 'acme', '-q', 'web', '--weight', '3', '--rate', '5/s'])
     const [paused] = await server.data(['tenants', 'pause', 'acme', '-q', 'web'])
-    await submitJob({ tenant: 'acme', payload: { url: 'http://unknown.example' } })
+    await server.submitJob('web', { tenant: 'acme' })
     const listed = await server.data(['tenants', 'ls', '-q', 'web'])
     const [resumed] = await server.data(['tenants', 'resume', 'acme', '-q', 'web'])
 
@@ -117,7 +102,7 @@ describe('sluice limits', () => {
   it.each([
     ['{"kind":"window","limit":10}', /^sluice: .*windowMs/],
     ['{"kind":"quota","pool":[]}', /^sluice: .*pool/],
-    ['{"kind":"quota"', /^sluice: daily is no JSON: /],
+    ['{"kind":"quota"', /^sluice: daily must be JSON: /],
   ])('refuses the definition %s with 2, and says what is wrong', async (definition, message) => {
     const { code, stderr } = await server.sluice(['limits', 'set', 'daily', definition, '-q', 'web'])
 
@@ -134,7 +119,7 @@ describe('sluice limits', () => {
 
 describe('sluice dead', () => {
   it('lists, shows, retries and discards dead letters', async () => {
-    await submitJob({ tenant: 'graveyard', payload: { url: 'http://not-allowed.example' } })
+    await server.submitJob('web', { tenant: 'graveyard' })
     const find = () => server.data<{ key: string }>(['dead', 'ls', '-q', 'web', '--tenant', 'graveyard'])
     await expect.poll(find, { timeout: 20_000 }).toHaveLength(1)
     const [letter] = await find()
@@ -150,6 +135,38 @@ describe('sluice dead', () => {
     expect(retried).toEqual({ key, retried: true })
     expect(discarded).toEqual({ key, discarded: true })
     expect(await find()).toEqual([])
+  })
+
+  it('refuses a key beside what chooses among many, and a payload without a key: with 2, and nothing has changed', async () => {
+    await server.submitJob('web', { tenant: 'kept' })
+    const find = () => server.data<{ key: string }>(['dead', 'ls', '-q', 'web', '--tenant', 'kept'])
+    await expect.poll(find, { timeout: 20_000 }).toHaveLength(1)
+    const [letter] = await find()
+    const key = letter?.key ?? ''
+
+    const ends = await Promise.all([
+      server.sluice(['dead', 'discard', key, '-q', 'web', '--dry-run']),
+      server.sluice(['dead', 'retry', key, '-q', 'web', '--tenant', 'kept', '--rate', '5/s']),
+      server.sluice(['dead', 'retry', '-q', 'web', '--tenant', 'kept', '--payload', '{}']),
+    ])
+
+    expect(ends.map(({ code }) => code)).toEqual([2, 2, 2])
+    expect(ends.map(({ stderr }) => stderr)).toEqual([
+      'sluice: a key names one dead letter: leave out the key, or --dry-run\n',
+      'sluice: a key names one dead letter: leave out the key, or --tenant, --rate\n',
+      'sluice: --payload needs the key of the letter it is for\n',
+    ])
+    expect(await find()).toEqual([letter])
+  })
+
+  it('tells a list of which none fits from a queue without dead letters', async () => {
+    const [none, unfit] = await Promise.all([
+      server.sluice(['dead', 'ls', '-q', 'mail']),
+      server.sluice(['dead', 'ls', '-q', 'web', '--tenant', 'nobody']),
+    ])
+
+    expect(none.stderr).toBe('Queue "mail" has no dead letters.\n')
+    expect(unfit.stderr).toMatch(/^None of the \d+ dead letters that were looked at fits\.\n$/)
   })
 
   it('ends with 3 for a letter that is not there', async () => {

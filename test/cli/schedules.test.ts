@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { folderWith, removeFolder, ServerProcess } from './server-process.ts'
+import { expect, it } from 'vitest'
+import { type ServerProcess, serveForAll } from './server-process.ts'
 
-let folder: string
 let server: ServerProcess
 
-beforeAll(async () => {
-  folder = folderWith()
-  server = await ServerProcess.start(folder, ['--queue', 'web=100/s'])
-})
-afterAll(async () => {
-  await server.stop()
-  await removeFolder(folder)
+serveForAll(['--queue', 'web=100/s'], (started) => {
+  server = started
 })
 
 const payload = '{"url":"http://unknown.example"}'

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { afterAll, beforeAll } from 'vitest'
 import { stopEmbeddedServer } from '../../src/store/embedded.ts'
 import { type CliEnd, CliProcess, sluice } from './cli-process.ts'
 
@@ -53,8 +54,34 @@ export class ServerProcess {
       .map((line) => JSON.parse(line) as Document)
   }
 
+  /** Submits a job of type http.request, which no host may be called for: it dies, if there is a worker. Answers its id. */
+  async submitJob(queue: string, job: object): Promise<string> {
+    const reply = await fetch(`${this.url}/v1/queues/${queue}/jobs`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ type: 'http.request', payload: { url: 'http://not-allowed.example' }, ...job }),
+    })
+    if (!reply.ok) throw new Error(`a job was answered with ${reply.status}: ${await reply.text()}`)
+    return ((await reply.json()) as { id: string }).id
+  }
+
   async stop(): Promise<CliEnd> {
     this.cli.signal('SIGTERM')
     return this.cli.ended()
   }
+}
+
+/** One server in a folder of its own, for all tests of a file. @param use - Is given it before the first of them. */
+export function serveForAll(args: readonly string[], use: (server: ServerProcess) => void): void {
+  let folder: string
+  let server: ServerProcess | undefined
+  beforeAll(async () => {
+    folder = folderWith()
+    server = await ServerProcess.start(folder, args)
+    use(server)
+  })
+  afterAll(async () => {
+    await server?.stop()
+    await removeFolder(folder)
+  })
 }

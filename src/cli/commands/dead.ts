@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import type { DeadLetter, JobView } from '../../index.ts'
 import { CliError } from '../cli-error.ts'
 import { type Invocation, newCommand, onCall } from '../command.ts'
+import { jsonIn } from '../json-value.ts'
 import { moment, rate, wholeNumber } from '../option-values.ts'
 import { table } from '../output.ts'
 import { type QueueServerOptions, queuePath, useApi, withQueue } from '../server-options.ts'
@@ -23,6 +24,13 @@ interface ListOptions extends QueueServerOptions {
   readonly type?: string
 }
 
+interface LetterPage {
+  readonly letters: readonly DeadLetter[]
+  /** How many there were to find these among. */
+  readonly looked: number
+  readonly cursor?: string
+}
+
 const reasons = ['failed', 'discarded', 'throttled', 'stalled', 'unknown-type', 'unreadable']
 
 function list(): Command {
@@ -38,15 +46,18 @@ function list(): Command {
   return onCall<ListOptions>(withQueue(command), async ({ output, options }) => {
     const { queue, limit, cursor, tenant, reason, type } = options
     const query = { limit, cursor, tenant, reason, type }
-    const page = await useApi(options, (api) =>
-      api.get<{ letters: DeadLetter[]; cursor?: string }>(queuePath(queue, 'dead-letters'), query),
-    )
+    const page = await useApi(options, (api) => api.get<LetterPage>(queuePath(queue, 'dead-letters'), query))
     if (output.isJson) for (const letter of page.letters) output.json(letter)
-    else if (page.letters.length === 0) output.talk(`Queue "${queue}" has no dead letters.`)
+    else if (page.letters.length === 0) output.talk(emptyWords(page, options))
     else output.text(table(['key', 'tenant', 'type', 'reason', 'attempts', 'error'], page.letters.map(rowOf)))
     if (page.cursor !== undefined) output.talk(`There are more: --cursor ${page.cursor}`)
     return 'ok'
   })
+}
+
+function emptyWords({ looked }: LetterPage, { queue, cursor }: ListOptions): string {
+  if (looked > 0) return `None of the ${looked} dead letters that were looked at fits.`
+  return `Queue "${queue}" has no ${cursor === undefined ? '' : 'more '}dead letters.`
 }
 
 const LONGEST_ERROR = 60
@@ -98,6 +109,30 @@ function withFilter(command: Command): Command {
     .option('--dry-run', 'only say how many they are')
 }
 
+/** What goes with many letters only, as it is typed. */
+const sweepFlags = {
+  tenant: '--tenant',
+  type: '--type',
+  action: '--action',
+  reason: '--reason',
+  error: '--error',
+  since: '--since',
+  until: '--until',
+  all: '--all',
+  rate: '--rate',
+  cursor: '--cursor',
+  dryRun: '--dry-run',
+} as const satisfies Partial<Record<keyof SweepCommandOptions, string>>
+
+/** A key beside a filter or `--dry-run` may mean either; what is gone for good is gone. */
+function refuseSweepFlags(options: SweepCommandOptions): void {
+  const given = Object.entries(sweepFlags).flatMap(([name, flag]) =>
+    options[name as keyof typeof sweepFlags] === undefined ? [] : [flag],
+  )
+  if (given.length === 0) return
+  throw new CliError('usage', `a key names one dead letter: leave out the key, or ${given.join(', ')}`)
+}
+
 interface Swept {
   readonly taken: number
   readonly cursor?: string
@@ -132,6 +167,8 @@ async function sweep({ output, options }: Invocation<SweepCommandOptions>, verb:
 function retry(): Command {
   const command = newCommand('retry [key]', {
     summary: 'the job runs again, as if fresh; or all that fit',
+    details:
+      'Give the key of one, or options that say which. --payload goes with a key, the other options without one.',
     examples: [
       'sluice dead retry normal:default:1767225600000017:acme --queue promotions',
       'sluice dead retry --tenant acme --error timeout --rate 50/s',
@@ -139,26 +176,23 @@ function retry(): Command {
   }).option('--payload <json>', 'run the one with this payload instead of its own')
   return onCall<SweepCommandOptions & { payload?: string }>(withFilter(command), async (call) => {
     const { output, options, args } = call
-    if (args[0] === undefined) return sweep(call, 'retry')
+    if (args[0] === undefined) {
+      if (options.payload !== undefined) throw new CliError('usage', '--payload needs the key of the letter it is for')
+      return sweep(call, 'retry')
+    }
+    refuseSweepFlags(options)
     const path = queuePath(options.queue, 'dead-letters', args[0], 'retry')
-    const body = options.payload === undefined ? undefined : { payload: parsedJson(options.payload) }
+    const body = options.payload === undefined ? undefined : { payload: jsonIn('--payload', options.payload) }
     await useApi(options, (api) => api.post(path, body))
     output.data({ key: args[0], retried: true }, () => `${args[0]} runs again`)
     return 'ok'
   })
 }
 
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new CliError('usage', '--payload must be JSON; a text needs its quotes: \'"hello"\'')
-  }
-}
-
 function discard(): Command {
   const command = newCommand('discard [key]', {
     summary: 'the job is gone for good; or all that fit',
+    details: 'Give the key of one, or options that say which.',
     examples: [
       'sluice dead discard normal:default:1767225600000017:acme --queue promotions',
       'sluice dead discard --reason unknown-type --until 2026-01-01',
@@ -167,6 +201,7 @@ function discard(): Command {
   return onCall<SweepCommandOptions>(withFilter(command), async (call) => {
     const { output, options, args } = call
     if (args[0] === undefined) return sweep(call, 'discard')
+    refuseSweepFlags(options)
     const path = queuePath(options.queue, 'dead-letters', args[0])
     await useApi(options, (api) => api.delete(path))
     output.data({ key: args[0], discarded: true }, () => `${args[0]} is gone`)

@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import type { LimitStatus } from '../../index.ts'
-import { CliError } from '../cli-error.ts'
+import { type Level, levels } from '../../store/names.ts'
 import { newCommand, onCall } from '../command.ts'
+import { jsonIn } from '../json-value.ts'
 import { rateIn } from '../option-values.ts'
 import { table } from '../output.ts'
 import { type QueueServerOptions, queuePath, useApi, withQueue } from '../server-options.ts'
@@ -55,7 +56,8 @@ function set(): Command {
     ],
   })
   return change(command, ([name = '', given = '']) => {
-    const limit = given.trimStart().startsWith('{') ? definitionIn(name, given) : rateIn(name, given)
+    // What a definition must have the server says, as for everybody.
+    const limit = given.trimStart().startsWith('{') ? jsonIn(name, given) : rateIn(name, given)
     return { change: isLevel(name) ? { levels: { [name]: limit } } : { [name]: limit } }
   })
 }
@@ -71,17 +73,8 @@ function reset(): Command {
   })
 }
 
-/** What the definition must have the server says, as for everybody. */
-function definitionIn(name: string, text: string): object {
-  try {
-    return JSON.parse(text) as object
-  } catch (error) {
-    throw new CliError('usage', `${name} is no JSON: ${(error as Error).message}`)
-  }
-}
-
 function isLevel(name: string): boolean {
-  return ['high', 'normal', 'low'].includes(name)
+  return levels.includes(name as Level)
 }
 
 /** A command that changes limits and shows how they stand then. */

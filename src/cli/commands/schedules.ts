@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander'
 import type { ScheduleView } from '../../index.ts'
-import { CliError } from '../cli-error.ts'
+import { levels } from '../../store/names.ts'
 import { newCommand, onCall } from '../command.ts'
 import { sayDuration } from '../duration.ts'
+import { jsonIn } from '../json-value.ts'
 import { wholeNumber } from '../option-values.ts'
 import { table } from '../output.ts'
 import { type QueueServerOptions, queuePath, useApi, withQueue } from '../server-options.ts'
@@ -113,26 +114,19 @@ function set(): Command {
     )
     .requiredOption('--type <type>', 'type of the job of every tick')
     .option('-t, --tenant <name>', 'whom it is for')
-    .addOption(new Option('--level <level>', 'where it stands').choices(['high', 'normal', 'low']))
+    .addOption(new Option('--level <level>', 'where it stands').choices(levels))
     .option('--lane <name>', 'the line of its tenant it stands in')
     .option('--payload <json>', 'its payload')
   return onCall<SetOptions>(withQueue(command), async ({ output, options, args }) => {
     const { cron, timeZone, every, anchor, missed, type, tenant, level, lane } = options
-    const job = { type, tenant, level, lane, payload: payloadIn(options.payload) }
+    const payload = options.payload === undefined ? undefined : jsonIn('--payload', options.payload)
+    const job = { type, tenant, level, lane, payload }
     const path = queuePath(options.queue, 'schedules', args[0] as string)
     const body = { cron, timeZone, every, anchor, missed, job }
     const view = await useApi(options, (api) => api.put<ScheduleView>(path, body))
     output.data(view, () => table(heads, [rowOf(view)]))
     return 'ok'
   })
-}
-
-function payloadIn(text: string | undefined): unknown {
-  try {
-    return text === undefined ? undefined : JSON.parse(text)
-  } catch (error) {
-    throw new CliError('usage', `--payload must be JSON: ${(error as Error).message}`)
-  }
 }
 
 function pause(): Command {
