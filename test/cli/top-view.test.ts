@@ -63,7 +63,7 @@ function overview(name: string, values: Partial<QueueOverview> = {}): QueueOverv
 class FakeSource implements QueueSource {
   readonly name = 'http://fake'
   readonly changes: unknown[] = []
-  queue: (name: string) => QueueOverview = (name) => overview(name)
+  queue: (name: string) => QueueOverview | Promise<QueueOverview> = (name) => overview(name)
 
   queues = () => Promise.resolve(['web'])
   overview = async (name: string) => this.queue(name)
@@ -78,7 +78,7 @@ class FakeSource implements QueueSource {
 }
 
 /** The view on a terminal that only tests see, with keys to press. */
-function show(source: FakeSource, options: { queues?: [string, ...string[]] } = {}) {
+function show(source: FakeSource, options: { queues?: [string, ...string[]]; lateMs?: number } = {}) {
   const terminal = new VirtualTerminal({ columns: 110, rows: 20 })
   const size = { columns: 110, rows: 20 }
   const output = Object.assign(new EventEmitter(), size, { write: (text: string) => terminal.write(text) })
@@ -89,8 +89,7 @@ function show(source: FakeSource, options: { queues?: [string, ...string[]] } = 
   })
   const interruption = new AbortController()
   const view = new LiveView({
-    ...{ source, output, input, intervalMs: 60_000 },
-    queues: options.queues ?? ['web'],
+    ...{ source, output, input, intervalMs: 60_000, queues: ['web'] as [string], ...options },
     paint: (style, text) => styleText(style, text, { validateStream: false }),
     interruption: { signal: interruption.signal, exit: 'terminated' },
   })
@@ -220,6 +219,71 @@ describe('the live view', () => {
     await terminal.shows(/rs-abc +1000 +3 +1 s +– +wants more/)
     press(TAB)
     await terminal.shows(/queue mail/)
+  })
+
+  it('acts on no tenant of the queue it came from, nor on any before the next one is read', async () => {
+    const source = new FakeSource()
+    const { terminal, press } = show(source, { queues: ['web', 'mail'] })
+    await terminal.shows(/queue web(.*\n)+acme/)
+    let answer = (_found: QueueOverview) => {}
+    source.queue = () =>
+      new Promise((resolve) => {
+        answer = resolve
+      })
+
+    press(`${TAB}jpy`)
+    await terminal.shows(/queue mail {2}…/)
+    const { text } = terminal
+    const untouched = [...source.changes]
+    answer(overview('mail', { tenants: [tenant('umbrella')] }))
+    await terminal.shows(/umbrella/)
+    press('jpy')
+    await terminal.shows(/umbrella is paused/)
+
+    expect(text).not.toContain('acme')
+    expect(untouched).toEqual([])
+    expect(source.changes).toEqual([['mail', 'umbrella', true]])
+  })
+
+  it('goes on to another queue, and quits, without waiting for an answer that does not come', async () => {
+    const source = new FakeSource()
+    const { terminal, press, refresh, ended } = show(source, { queues: ['web', 'mail'], lateMs: 20 })
+    await terminal.shows(/sluice top {2}live/)
+    source.queue = (name) => (name === 'web' ? new Promise(() => {}) : overview(name))
+
+    refresh()
+    await terminal.shows(/no answer for .* \(still waiting for it\)/)
+    press(TAB)
+    await terminal.shows(/sluice top {2}live(.*\n)+queue mail {2}LOW/)
+    press(TAB)
+    await terminal.shows(/queue web {2}…/)
+    press('q')
+
+    expect(await ended).toBe('ok')
+  })
+
+  it('shows no explanation of a tenant of another queue', async () => {
+    const source = new FakeSource()
+    const asked: unknown[] = []
+    let answer = (_found: Explanation) => {}
+    const { terminal, press } = show(source, { queues: ['web', 'mail'] })
+    const { explain } = source
+    source.explain = (...subject: unknown[]) => {
+      asked.push(subject)
+      return new Promise((resolve) => {
+        answer = resolve
+      })
+    }
+    await terminal.shows(/acme/)
+
+    press(`${DOWN}${ENTER}${TAB}`)
+    await terminal.shows(/queue mail {2}LOW/)
+    answer(await explain())
+    press('2')
+    await terminal.shows(/bucket/)
+
+    expect(asked).toEqual([['web', 'acme']])
+    expect(terminal.text).not.toContain('Why is')
   })
 
   it('pauses the tenant that is chosen only after a question, and resumes one that is paused', async () => {

@@ -18,6 +18,8 @@ const levelStyles: Readonly<Record<CongestionLevel, Style | undefined>> = {
 
 /** How the figures come to the screen. */
 export interface Liveness {
+  /** The queue that is wanted, be it read or not. */
+  readonly queue: string
   readonly intervalMs: number
   /** Since when there is no answer, and why; undefined: there is one. */
   readonly trouble: { readonly sinceMs: number; readonly why: string } | undefined
@@ -222,9 +224,9 @@ export function wholeFrame(frame: Frame, state: TopState): Line[] {
   ]
 }
 
-/** Exactly as many lines as the screen has. */
-export function screenLines(frame: Frame, state: TopState, live: Liveness, rows: number): Line[] {
-  const head = [statusLine(live, state), ...headLines(frame), ['']]
+/** Exactly as many lines as the screen has. @param frame - Undefined: the queue was not read yet. */
+export function screenLines(frame: Frame | undefined, state: TopState, live: Liveness, rows: number): Line[] {
+  const head = [statusLine(live, state), ...(frame ? headLines(frame) : unreadLines(live)), ['']]
   const foot = [footLine(state)]
   const room = Math.max(0, rows - head.length - foot.length)
   const body = bodyLines(frame, state, room).slice(0, room)
@@ -232,9 +234,15 @@ export function screenLines(frame: Frame, state: TopState, live: Liveness, rows:
   return [...head.slice(0, rows - foot.length), ...body, ...filler, ...foot].slice(-rows)
 }
 
-function bodyLines(frame: Frame, state: TopState, room: number): Line[] {
+/** As many lines as the head of a queue that was read: nothing below jumps. */
+function unreadLines({ queue }: Liveness): Line[] {
+  return [[{ text: `queue ${queue}`, style: 'bold' }, '  …'], [''], ['']]
+}
+
+function bodyLines(frame: Frame | undefined, state: TopState, room: number): Line[] {
   if (state.isHelping) return helpLines
   if (state.note) return [[{ text: state.note.title, style: 'bold' }], ...state.note.lines.map((line): Line => [line])]
+  if (!frame) return []
   if (state.view === 'limits') return limitLines(frame)
   if (state.view === 'workers') return workerLines(frame)
   return tenantLines(frame, state, room)

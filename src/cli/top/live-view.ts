@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describeExplanation } from '../../index.ts'
 import { toCliError } from '../cli-error.ts'
@@ -13,6 +14,9 @@ import { firstState, type Key, press, shownTenants, type TopState, type Wish } f
 /** All that the store looks at for its answer: what is not asked for cannot be sorted. */
 export const TENANTS = 128
 
+/** An answer that takes longer is not live. */
+const LATE_MS = 5_000
+
 const INTERVALS_MS = [250, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000]
 
 export interface LiveViewParts {
@@ -20,6 +24,8 @@ export interface LiveViewParts {
   readonly queues: readonly [string, ...string[]]
   readonly state?: Partial<TopState>
   readonly intervalMs: number
+  /** After how long without an answer it says so. @default 5_000 */
+  readonly lateMs?: number
   readonly output: ScreenOutput
   readonly input: ScreenInput
   readonly paint: Paint
@@ -36,11 +42,13 @@ export class LiveView {
   readonly #ended = new AbortController()
   #exit: ExitName = 'ok'
   #state: TopState
+  readonly #lateMs: number
   #intervalMs: number
   #queueAt = 0
+  /** What is on the screen. Undefined until the queue that was gone on to is read: keys must not act on another one's tenants. */
   #frame: Frame | undefined
   #trouble: { readonly since: number; readonly why: string } | undefined
-  /** Ends the wait for the next reading. */
+  /** Ends the wait for the next reading, or for the answer to the last one: another follows at once. */
   #hurry = new AbortController()
 
   constructor(parts: LiveViewParts) {
@@ -49,6 +57,7 @@ export class LiveView {
     this.#paint = parts.paint
     this.#interruption = parts.interruption
     this.#intervalMs = parts.intervalMs
+    this.#lateMs = parts.lateMs ?? LATE_MS
     this.#state = { ...firstState, ...parts.state }
     this.#screen = new Screen({
       output: parts.output,
@@ -87,32 +96,37 @@ export class LiveView {
   }
 
   async #nextReading(): Promise<void> {
-    this.#hurry = new AbortController()
-    const signal = AbortSignal.any([this.#hurry.signal, this.#ended.signal])
-    await sleep(this.#intervalMs, undefined, { signal }).catch(() => {})
+    await sleep(this.#intervalMs, undefined, { signal: this.#hurry.signal }).catch(() => {})
   }
 
   async #refresh(): Promise<void> {
+    this.#hurry = new AbortController()
     if (this.#state.isFrozen) return
-    const queue = this.#queue
+    const begun = Date.now()
+    const late = setInterval(() => {
+      this.#trouble ??= { since: begun, why: 'still waiting for it' }
+      this.#draw()
+    }, this.#lateMs)
+    // Whoever quits, or goes on to another queue, does not wait for an answer.
+    const left = once(this.#hurry.signal, 'abort').then(() => undefined)
     try {
-      const found = await this.#read()
-      // Somebody may have gone on to another queue meanwhile.
-      if (queue !== this.#queue) return
-      this.#frame = frameOf(found, this.#frame?.name === found.name ? this.#frame : undefined)
+      const found = await Promise.race([this.#read(), left])
+      if (!found) return
+      this.#frame = frameOf(found, this.#frame)
       this.#trouble = undefined
     } catch (error) {
-      this.#trouble = { since: this.#trouble?.since ?? Date.now(), why: toCliError(error).message }
+      this.#trouble = { since: this.#trouble?.since ?? begun, why: toCliError(error).message }
+    } finally {
+      clearInterval(late)
     }
   }
 
   #draw(): void {
-    const frame = this.#frame
-    if (!frame || this.#ended.signal.aborted) return
+    if (this.#ended.signal.aborted) return
     const trouble = this.#trouble && { sinceMs: Date.now() - this.#trouble.since, why: this.#trouble.why }
-    const live = { intervalMs: this.#intervalMs, trouble, otherQueues: this.#queues.length - 1 }
+    const live = { queue: this.#queue, intervalMs: this.#intervalMs, trouble, otherQueues: this.#queues.length - 1 }
     const { columns, rows } = this.#screen
-    const lines = screenLines(frame, this.#state, live, rows)
+    const lines = screenLines(this.#frame, this.#state, live, rows)
     this.#screen.draw(lines.map((line) => paintLine(line, columns, this.#paint)))
   }
 
@@ -147,6 +161,7 @@ export class LiveView {
     if (this.#ended.signal.aborted) return
     this.#exit = exit
     this.#ended.abort()
+    this.#hurry.abort()
   }
 
   /** Ctrl-Z: the shell gets its screen until it says "fg". */
@@ -160,12 +175,13 @@ export class LiveView {
   }
 
   #nextQueue(): void {
-    this.#queueAt = (this.#queueAt + 1) % this.#queues.length
-    this.#state = {
-      ...this.#state,
-      isFrozen: false,
-      ...(this.#queues.length === 1 ? { message: 'There is only this queue.' } : {}),
+    if (this.#queues.length === 1) {
+      this.#state = { ...this.#state, message: 'There is only this queue.' }
+      return
     }
+    this.#queueAt = (this.#queueAt + 1) % this.#queues.length
+    this.#frame = undefined
+    this.#state = { ...this.#state, isFrozen: false }
     this.#hurry.abort()
   }
 
@@ -174,18 +190,23 @@ export class LiveView {
     this.#state = { ...this.#state, question: undefined }
     if (!question) return
     const { tenant, isPausing } = question
+    const queue = this.#queue
     await this.#say(async () => {
-      await this.#source.setTenantPaused(this.#queue, tenant, isPausing)
+      await this.#source.setTenantPaused(queue, tenant, isPausing)
       this.#hurry.abort()
-      return { message: isPausing ? `${tenant} is paused.` : `${tenant} goes on.` }
+      // Somebody may have gone on to another queue meanwhile.
+      const who = queue === this.#queue ? tenant : `${tenant} of ${queue}`
+      return { message: isPausing ? `${who} is paused.` : `${who} goes on.` }
     })
   }
 
   async #explain(): Promise<void> {
     const tenant = this.#state.selected
     if (tenant === undefined) return
+    const queue = this.#queue
     await this.#say(async () => {
-      const explanation = await this.#source.explain(this.#queue, tenant)
+      const explanation = await this.#source.explain(queue, tenant)
+      if (queue !== this.#queue) return {}
       return { note: { title: `Why is ${tenant} waiting?`, lines: describeExplanation(explanation).split('\n') } }
     })
   }
