@@ -2,6 +2,7 @@ import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { Agent, fetch, type RequestInit, type Response } from 'undici'
 import { CliError } from './cli-error.ts'
 import { defaultUrl } from './default-url.ts'
+import { sayDuration } from './duration.ts'
 import { type ExitName, exitOfStatus } from './exit-codes.ts'
 
 export interface ServerEvent {
@@ -24,16 +25,32 @@ export interface UploadOptions {
   readonly signal?: AbortSignal
 }
 
+/**
+ * A server that says nothing for this long hangs, or the network to it does. One that works has answered by then: it gives
+ * up a request after 40 s at the latest, and a stream that has nothing to say says so every 15 s.
+ */
+const SILENCE_MS = 60_000
+
+/** How an idle connection is kept: a command that asks several times asks at once. */
+const KEEP_ALIVE_MS = 1_000
+
 /** The HTTP API of a running server, with its problem documents as errors that a person is told. */
 export class ApiClient {
   readonly #base: URL
   readonly #key: string | undefined
-  // An upload lasts as long as its file and a stream as long as its action; the server ends what hangs.
-  readonly #agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: 1_000 })
+  readonly #silenceMs: number
+  readonly #agent: Agent
+  readonly #uploads: Agent
 
-  constructor(server: { url: string; key: string | undefined }) {
-    this.#base = parseBase(server.url)
-    this.#key = server.key
+  constructor(server: { url: string; key: string | undefined; silenceMs?: number }) {
+    const { url, key, silenceMs = SILENCE_MS } = server
+    this.#base = parseBase(url)
+    this.#key = key
+    this.#silenceMs = silenceMs
+    const patience = { headersTimeout: silenceMs, bodyTimeout: silenceMs, keepAliveTimeout: KEEP_ALIVE_MS }
+    this.#agent = new Agent(patience)
+    // An upload waits for room in its queue for as long as there is none, and hears nothing meanwhile.
+    this.#uploads = new Agent({ ...patience, headersTimeout: 0 })
   }
 
   async get<Answer>(path: string, query: Query = {}): Promise<Answer> {
@@ -68,26 +85,45 @@ export class ApiClient {
       duplex: 'half' as const,
       headers: { 'content-type': 'application/x-ndjson', ...headers },
       ...(signal === undefined ? {} : { signal }),
+      dispatcher: this.#uploads,
     }
     return this.#json(await this.#send(path, init, query))
   }
 
-  /** The bytes of an answer as they come. */
+  /** The bytes of an answer of JSON lines as they come. */
   async *download(path: string, query: Query = {}): AsyncGenerator<Uint8Array> {
     const response = await this.#send(path, { method: 'GET' }, query)
-    if (response.body) yield* response.body as AsyncIterable<Uint8Array>
+    this.#expect(response, 'application/x-ndjson')
+    try {
+      if (response.body) yield* response.body as AsyncIterable<Uint8Array>
+    } catch (error) {
+      throw this.#unreachable(error)
+    }
   }
 
-  /** Server-sent events until the server ends them or the signal is aborted. */
-  async *events(path: string, signal: AbortSignal): AsyncGenerator<ServerEvent> {
+  /**
+   * Server-sent events until the server ends them or the signal is aborted.
+   * @param onOpen - Called when the server has answered; events may be long in coming.
+   */
+  async *events(
+    path: string,
+    { signal, onOpen }: { signal: AbortSignal; onOpen?: () => void },
+  ): AsyncGenerator<ServerEvent> {
     const response = await this.#send(path, { method: 'GET', headers: { accept: 'text/event-stream' }, signal })
+    this.#expect(response, 'text/event-stream')
+    onOpen?.()
     if (!response.body) return
     const events = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
-    for await (const { event, data } of events) yield { event, data: JSON.parse(data) as unknown }
+    try {
+      for await (const { event, data } of events) yield { event, data: JSON.parse(data) as unknown }
+    } catch (error) {
+      throw signal.aborted ? error : this.#unreachable(error)
+    }
   }
 
+  /** Ends what is still under way: nobody waits for it any more. */
   async close(): Promise<void> {
-    await this.#agent.close()
+    await Promise.all([this.#agent.destroy(), this.#uploads.destroy()])
   }
 
   async #send(path: string, init: RequestInit, query: Query = {}): Promise<Response> {
@@ -99,26 +135,45 @@ export class ApiClient {
       ...(this.#key === undefined ? {} : { authorization: `Bearer ${this.#key}` }),
       ...(init.headers as Record<string, string> | undefined),
     }
-    let response: Response
     try {
-      response = await fetch(url, { ...init, headers, dispatcher: this.#agent })
+      const response = await fetch(url, { dispatcher: this.#agent, ...init, headers })
+      if (response.ok) return response
+      throw await refusal(response)
     } catch (error) {
-      throw this.#unreachable(error)
+      throw init.signal?.aborted ? error : this.#unreachable(error)
     }
-    if (!response.ok) throw await refusal(response)
-    return response
   }
 
   async #json<Answer>(response: Response): Promise<Answer> {
-    return (response.status === 204 ? undefined : await response.json()) as Answer
+    if (response.status === 204) return undefined as Answer
+    this.#expect(response, 'application/json')
+    try {
+      return (await response.json()) as Answer
+    } catch (error) {
+      throw this.#unreachable(error)
+    }
   }
 
+  /** A page for people, say, comes from a server of something else. */
+  #expect(response: Response, type: string): void {
+    const found = response.headers.get('content-type')?.split(';', 1)[0] ?? 'nothing'
+    if (response.status === 204 || found === type) return
+    throw new CliError(
+      'usage',
+      `${this.#base.origin} answers with ${found} where "sluice serve" answers with ${type}; name another with --url or SLUICE_URL`,
+    )
+  }
+
+  /** @param error - What came instead of an answer, or of the rest of one. */
   #unreachable(error: unknown): unknown {
-    if (error instanceof CliError || (error as Error).name === 'AbortError') return error
+    if (error instanceof CliError) return error
     const { cause } = error as Error
     // What the body was made of could not be read: no fault of the server.
     if (cause instanceof CliError) return cause
-    const why = cause instanceof Error ? ((cause as NodeJS.ErrnoException).code ?? cause.message) : String(error)
+    const { code, message } =
+      cause instanceof Error ? (cause as NodeJS.ErrnoException) : (error as Error & { code?: string })
+    const isSilent = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT'
+    const why = isSilent ? `it has said nothing for ${sayDuration(this.#silenceMs)}` : causeWords(code, message)
     return new CliError(
       'unreachable',
       `no answer from ${this.#base.origin} (${why}); start it with "sluice serve", or name another with --url or SLUICE_URL`,
@@ -127,10 +182,21 @@ export class ApiClient {
   }
 }
 
+/** `ECONNREFUSED` says more than its message; of a connection that was lost it is the other way round. */
+function causeWords(code: string | undefined, message: string): string {
+  return code === undefined || code === 'UND_ERR_SOCKET' ? message : code
+}
+
 function parseBase(url: string): URL {
   const base = URL.canParse(url) ? new URL(url) : undefined
   if (base === undefined || !/^https?:$/.test(base.protocol)) {
     throw new CliError('usage', `--url must be a URL such as ${defaultUrl}, not ${JSON.stringify(url)}`)
+  }
+  if (base.username !== '' || base.password !== '') {
+    throw new CliError(
+      'usage',
+      '--url must hold no user name and no password; what lets in is the key of --key or SLUICE_KEY',
+    )
   }
   if (!base.pathname.endsWith('/')) base.pathname += '/'
   return base

@@ -9,7 +9,9 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
   // No command for people: shells ask it, and have no use for errors.
   if (args[0] === 'complete' && args[1] === '--') {
     const { completeWords } = await import('./completion.ts')
-    process.stdout.write(await completeWords(args.slice(2)).catch(() => ':1\n'))
+    const answer = await completeWords(args.slice(2)).catch(() => ':1\n')
+    // The shell waits for the end of the process. A host that is still looked up or connected to would put it off.
+    process.stdout.write(answer, () => process.exit())
     return
   }
   const program = await createProgram(args)

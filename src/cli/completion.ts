@@ -84,7 +84,11 @@ async function namesFor(wanted: string, path: readonly string[], words: readonly
     return tenants.map(({ tenant }) => tenant)
   }
   const late = new Promise<string[]>((resolve) => setTimeout(resolve, ASK_FOR_MS, []).unref())
-  return Promise.race([ask().catch(() => []), late])
+  try {
+    return await Promise.race([ask().catch(() => []), late])
+  } finally {
+    await api.close()
+  }
 }
 
 function valueIn(words: readonly string[], option: string): string | undefined {

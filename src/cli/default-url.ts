@@ -1,2 +1,4 @@
 /** Where `sluice serve` listens unless told otherwise. */
-export const defaultUrl = 'http://127.0.0.1:7717'
+export const defaultHost = '127.0.0.1'
+export const defaultPort = 7717
+export const defaultUrl = `http://${defaultHost}:${defaultPort}`

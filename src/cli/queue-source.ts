@@ -8,11 +8,13 @@ export interface EventsAsked {
   readonly from: string | undefined
   readonly follow: boolean
   readonly signal: AbortSignal
+  /** Called when a server has answered: events may be long in coming. A store comes back by itself, and says nothing. */
+  readonly onOpen: () => void
 }
 
 /** Where a command looks at queues: a server over HTTP, or the store itself. */
 export interface QueueSource {
-  /** For messages: an address. */
+  /** For messages: an address, without what lets in. */
   readonly name: string
   /** Names of the queues it knows. */
   queues(): Promise<readonly string[]>

@@ -30,9 +30,9 @@ export class ServerSource implements QueueSource {
     await this.#api.patch(queuePath(queue, 'tenants', tenant), { paused: isPaused })
   }
 
-  async *events(queue: string, { from, follow, signal }: EventsAsked): AsyncGenerator<QueueEvent> {
+  async *events(queue: string, { from, follow, signal, onOpen }: EventsAsked): AsyncGenerator<QueueEvent> {
     const query = new URLSearchParams({ follow: String(follow), ...(from === undefined ? {} : { from }) })
-    for await (const { data } of this.#api.events(`${queuePath(queue, 'events')}?${query}`, signal)) {
+    for await (const { data } of this.#api.events(`${queuePath(queue, 'events')}?${query}`, { signal, onOpen })) {
       yield data as QueueEvent
     }
   }

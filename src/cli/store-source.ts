@@ -4,6 +4,7 @@ import type { SluiceConfig } from './define-config.ts'
 import type { EventsAsked, QueueSource } from './queue-source.ts'
 import { openSluice, queueOptionsOf, untilReady } from './serve/open-queues.ts'
 import { readStoreConfig, type StoreOptions } from './store-config.ts'
+import { withoutCredentials } from './without-credentials.ts'
 
 /** Queues in a store, without a server. They are looked at, not declared: see `observeQueue`. */
 export class StoreSource implements QueueSource {
@@ -14,7 +15,7 @@ export class StoreSource implements QueueSource {
   readonly #queues = new Map<string, Queue>()
 
   private constructor(sluice: Sluice, config: SluiceConfig, known: readonly string[]) {
-    this.name = typeof config.redis === 'string' ? config.redis : 'the store'
+    this.name = typeof config.redis === 'string' ? withoutCredentials(config.redis) : 'the store'
     this.#sluice = sluice
     this.#config = config
     this.#known = known

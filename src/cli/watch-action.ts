@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ActionProgress } from '../index.ts'
 import type { ApiClient } from './api-client.ts'
 import { CliError } from './cli-error.ts'
@@ -7,11 +6,8 @@ import type { ExitName } from './exit-codes.ts'
 import type { Interruption } from './interruption.ts'
 import type { Output } from './output.ts'
 import { type Progress, ProgressBars } from './progress-bar.ts'
+import { Reconnection } from './reconnection.ts'
 import { actionPath } from './server-options.ts'
-
-/** A server that restarts is back within this; longer, and it is gone. */
-const RECONNECT_TIMES = 30
-const RECONNECT_EVERY_MS = 1_000
 
 export interface WatchOptions {
   readonly output: Output
@@ -53,21 +49,20 @@ async function followToEnd(
   onProgress: (progress: ActionProgress) => void,
 ): Promise<ActionProgress> {
   let last: ActionProgress | undefined
-  for (let failures = 0; ; ) {
+  const reconnection = new Reconnection()
+  const onOpen = () => reconnection.answered()
+  for (;;) {
     try {
-      for await (const { event, data } of api.events(actionPath(id, 'events'), signal)) {
-        failures = 0
+      for await (const { event, data } of api.events(actionPath(id, 'events'), { signal, onOpen })) {
         if (event === 'end' && last !== undefined) return last
         if (event !== 'progress') continue
         last = data as ActionProgress
         onProgress(last)
       }
     } catch (error) {
-      const canComeBack = error instanceof CliError ? error.exit === 'unreachable' : !signal.aborted
-      failures += 1
-      if (!canComeBack || failures > RECONNECT_TIMES) throw error
+      reconnection.failed(error)
     }
-    await sleep(RECONNECT_EVERY_MS, undefined, { signal })
+    await reconnection.pause(signal)
   }
 }
 

@@ -50,5 +50,5 @@ const server = createServer({ noDelay: true, keepAliveTimeout: 60_000 }, (reques
 process.on('disconnect', () => process.exit())
 // Ctrl-C goes to every process of the terminal; this one ends with its parent, who may want its report first.
 process.on('SIGINT', () => {})
-server.on('error', (error) => process.send?.({ error: error.message }))
+server.on('error', (error: NodeJS.ErrnoException) => process.send?.({ error: error.message, code: error.code }))
 server.listen(port, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))

@@ -55,10 +55,10 @@ export async function startUpstream(options: UpstreamOptions): Promise<Upstream>
   const [message] = (await Promise.race([
     once(child, 'message'),
     once(child, 'exit').then(() => [{ error: 'it ended at once' }]),
-  ])) as [{ port: number } | { error: string }]
+  ])) as [{ port: number } | { error: string; code?: string }]
   if ('error' in message) {
     child.kill('SIGKILL')
-    throw new Error(`The upstream did not start: ${message.error}`)
+    throw Object.assign(new Error(`The upstream did not start: ${message.error}`), { code: message.code })
   }
   return new UpstreamProcess(child, `http://127.0.0.1:${message.port}`)
 }

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { completeWords } from '../../src/cli/completion.ts'
@@ -32,6 +34,24 @@ describe('completion', () => {
     const url = 'http://127.0.0.1:1'
 
     expect(await offered('tenants', 'pause', '--url', url, '')).toEqual([':4'])
+  })
+})
+
+describe('sluice complete', () => {
+  it('ends with what it has when a server never answers, and leaves no connection open', async () => {
+    const server = createServer((socket) => socket.on('error', () => {}).resume())
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    const asked = once(server, 'connection')
+
+    const completing = sluice(['complete', '--', 'tenants', 'pause', ''], {
+      env: { SLUICE_URL: `http://127.0.0.1:${port}` },
+    })
+    await asked
+    const end = await completing
+    await once(server.close(), 'close')
+
+    expect(end).toMatchObject({ code: 0, stdout: ':4\n', stderr: '' })
   })
 })
 

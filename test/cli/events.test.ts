@@ -1,6 +1,8 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CliProcess } from './cli-process.ts'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { StoreSource } from '../../src/cli/store-source.ts'
+import { startRedis } from '../../src/testing/redis-server.ts'
+import { CliProcess, sluice } from './cli-process.ts'
 import { folderWith, removeFolder, ServerProcess } from './server-process.ts'
 
 let folder: string
@@ -80,15 +82,33 @@ describe('sluice events', () => {
   })
 
   it('says in one line what cannot be', async () => {
-    const [type, since, queue] = await Promise.all([
+    const [type, since, queue, oneOfTwo] = await Promise.all([
       server.sluice(['events', '--type', 'job.died']),
       server.sluice(['events', '--since', 'lately']),
       server.sluice(['events', '-q', 'nowhere', '--follow']),
+      server.sluice(['events', '-q', 'web,nowhere', '--follow']),
     ])
 
-    expect([type.code, since.code, queue.code]).toEqual([2, 2, 3])
+    expect([type.code, since.code, queue.code, oneOfTwo.code]).toEqual([2, 2, 3, 3])
+    expect(oneOfTwo.stderr).toMatch(/^Following web, nowhere\..*\nsluice: .*nowhere.*\n$/)
     expect(type.stderr).toMatch(/^sluice: .*There is no type "job\.died"; there are action\.created, .*\n$/)
     expect(since.stderr).toMatch(/^sluice: .*It must be a time such as 10m, .*\n$/)
+  })
+})
+
+describe('sluice events of a store', () => {
+  it('ends with 3 for a queue that is not there: no connection is lost, and no password shown', async () => {
+    const redis = await startRedis({ config: { requirepass: 'secret' } })
+    onTestFinished(() => redis.stop())
+    const url = redis.url.replace('//', '//:secret@')
+
+    const end = await sluice(['events', '-q', 'nowhere', '--follow', '--redis', url])
+    const source = await StoreSource.open({ redis: url }, [])
+    await source.close()
+
+    expect(end.code).toBe(3)
+    expect(source.name).toBe(redis.url.replace('//', '//…@'))
+    expect(end.stderr).toMatch(/^Following nowhere\..*\nsluice: The store has no queue "nowhere".*\n$/)
   })
 })
 

@@ -128,6 +128,20 @@ describe('sluice serve', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1)
   })
 
+  it.each([
+    { what: 'is no address of this machine', host: '192.0.2.1', says: /192\.0\.2\.1 is no address of this machine/ },
+    { what: 'nobody knows', host: 'nowhere.invalid', says: /the host nowhere\.invalid is not known here/ },
+  ])('ends with 2 for a host that $what, and says what to do', async ({ host, says }) => {
+    const { entry } = await makeKey('--role', 'viewer')
+    const config = `export default { keys: [${JSON.stringify(entry)}] }`
+    const place = folder({ 'sluice.config.mjs': config })
+
+    const { code, stderr } = await sluice(['serve', '--host', host, '--port', '0'], { cwd: place })
+
+    expect(code).toBe(2)
+    expect(stderr).toMatch(says)
+  })
+
   it('ends with 8 when Redis is not there, and says what to do', async () => {
     const { code, stderr } = await sluice(['serve', '--port', '0', '--redis', 'redis://127.0.0.1:1'], { cwd: folder() })
 

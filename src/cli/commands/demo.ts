@@ -6,6 +6,7 @@ import { demoPlan } from '../demo/demo-plan.ts'
 import { figuresOf, reportText } from '../demo/demo-report.ts'
 import type { ExitName } from '../exit-codes.ts'
 import { Interruption } from '../interruption.ts'
+import { listenError } from '../listen-error.ts'
 import { wholeNumber } from '../option-values.ts'
 
 interface DemoOptions {
@@ -30,7 +31,7 @@ export function demoCommand(): Command {
       `of that upstream: calls in any second (default: ${DEFAULT_LIMIT})`,
       wholeNumber({ min: 1, max: 1_000_000 }),
     )
-    .option('--port <port>', 'of that upstream; a free one unless given', wholeNumber({ min: 1, max: 65_535 }))
+    .option('--port <port>', 'of that upstream; a free one unless given', wholeNumber({ min: 0, max: 65_535 }))
   return onCall<DemoOptions>(command, demo)
 }
 
@@ -62,9 +63,11 @@ async function showMainJob({ output }: Invocation<DemoOptions>): Promise<ExitNam
 
 /** For `sluice run` and whatever else calls an API: says what arrived when it is asked to end. */
 async function serveUpstream({ output, options }: Invocation<DemoOptions>): Promise<ExitName> {
-  const { limit = DEFAULT_LIMIT, port } = options
+  const { limit = DEFAULT_LIMIT, port = 0 } = options
   const interruption = Interruption.listen(() => {})
-  const upstream = await startUpstream({ limit, latencyMs: 20, ...(port === undefined ? {} : { port }) })
+  const upstream = await startUpstream({ limit, latencyMs: 20, port }).catch((error: unknown) => {
+    throw listenError(error, { host: '127.0.0.1', port })
+  })
   output.talk(`An upstream that takes ${limit} calls in any second: ${upstream.url}`)
   output.talk(`What it saw: ${upstream.url}/-/report. Ctrl-C ends it.`)
   await interruption.asked()

@@ -1,8 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { eventTypes } from '../../engine/events.ts'
 import type { QueueEvent } from '../../index.ts'
-import { CliError } from '../cli-error.ts'
 import { type Invocation, newCommand, onCall } from '../command.ts'
 import { withoutControls } from '../control-characters.ts'
 import { parseDuration } from '../duration.ts'
@@ -11,6 +9,7 @@ import { Interruption } from '../interruption.ts'
 import { commaList } from '../option-values.ts'
 import type { Output } from '../output.ts'
 import { type QueueSource, type SourceOptions, useSource, withSource } from '../queue-source.ts'
+import { Reconnection } from '../reconnection.ts'
 
 interface EventsOptions extends SourceOptions {
   readonly queue?: readonly string[]
@@ -19,10 +18,6 @@ interface EventsOptions extends SourceOptions {
   readonly since?: string
   readonly follow?: true
 }
-
-/** A server that restarts is back within this; longer, and it is gone. */
-const RECONNECT_TIMES = 30
-const RECONNECT_EVERY_MS = 1_000
 
 export function eventsCommand(): Command {
   const command = newCommand('events', {
@@ -85,14 +80,30 @@ async function events({ output, options }: Invocation<EventsOptions>): Promise<E
     const interruption = Interruption.listen(() => {})
     try {
       if (options.follow) output.talk(`Following ${queues.join(', ')}. Ctrl-C ends it.`)
-      const shown = { ...options, output, signal: interruption.signal, isOfSeveral: queues.length > 1 }
-      const counts = await Promise.all(queues.map((queue) => show(source, queue, shown)))
+      const counts = await showAll(source, queues, { ...options, output, signal: interruption.signal })
       if (!options.follow && counts.every((count) => count === 0)) output.talk('No such events are kept.')
       return 'ok'
     } finally {
       interruption.ignore()
     }
   })
+}
+
+/** Several queues side by side. With one that cannot be shown all of them end, or nobody would be told while the others go on. */
+async function showAll(
+  source: QueueSource,
+  queues: readonly string[],
+  asked: Omit<Shown, 'isOfSeveral'>,
+): Promise<number[]> {
+  const failed = new AbortController()
+  const signal = AbortSignal.any([asked.signal, failed.signal])
+  const shows = queues.map((queue) => show(source, queue, { ...asked, signal, isOfSeveral: queues.length > 1 }))
+  try {
+    return await Promise.all(shows)
+  } finally {
+    failed.abort()
+    await Promise.allSettled(shows)
+  }
 }
 
 interface Shown extends EventsOptions {
@@ -108,10 +119,12 @@ async function show(source: QueueSource, queue: string, shown: Shown): Promise<n
   const begun = String(Date.now())
   let count = 0
   let last = shown.since ?? (follow ? undefined : '0')
-  for (let failures = 0; ; ) {
+  const reconnection = new Reconnection()
+  const onOpen = () => reconnection.answered()
+  for (;;) {
     try {
-      for await (const event of source.events(queue, { from: last, follow, signal })) {
-        failures = 0
+      for await (const event of source.events(queue, { from: last, follow, signal, onOpen })) {
+        onOpen()
         last = event.id
         if (!isWanted(event, shown)) continue
         count += 1
@@ -120,14 +133,12 @@ async function show(source: QueueSource, queue: string, shown: Shown): Promise<n
       if (!follow) return count
     } catch (error) {
       if (signal.aborted) return count
-      const canComeBack = follow && (!(error instanceof CliError) || error.exit === 'unreachable')
-      failures += 1
-      if (!canComeBack || failures > RECONNECT_TIMES) throw error
-      if (failures === 1) output.talk(`The connection to ${source.name} is lost; trying again.`)
+      if (!follow) throw error
+      reconnection.failed(error, () => output.talk(`The connection to ${source.name} is lost; trying again.`))
     }
     if (signal.aborted) return count
     last ??= begun
-    await sleep(RECONNECT_EVERY_MS, undefined, { signal }).catch(() => {})
+    await reconnection.pause(signal).catch(() => {})
   }
 }
 

@@ -1,11 +1,12 @@
 import type { AddressInfo } from 'node:net'
 import type { Command } from 'commander'
 import type { FastifyInstance } from 'fastify'
-import { CliError } from '../cli-error.ts'
 import { type Invocation, newCommand, onCall } from '../command.ts'
+import { defaultHost, defaultPort } from '../default-url.ts'
 import type { SluiceConfig } from '../define-config.ts'
 import type { ExitName } from '../exit-codes.ts'
 import { Interruption } from '../interruption.ts'
+import { listenError } from '../listen-error.ts'
 import { wholeNumber } from '../option-values.ts'
 import { type ProcessOptions, processConfig, withProcessOptions } from '../serve/process-options.ts'
 
@@ -15,9 +16,6 @@ interface ServeOptions extends ProcessOptions {
   readonly workers: boolean
   readonly log?: true
 }
-
-const DEFAULT_HOST = '127.0.0.1'
-const DEFAULT_PORT = 7717
 
 export function serveCommand(): Command {
   const command = newCommand('serve', {
@@ -30,8 +28,8 @@ export function serveCommand(): Command {
       'sluice serve --no-workers --redis redis://redis.internal:6379 --config sluice.config.ts',
     ],
   })
-    .option('--host <host>', `where it listens (default: ${DEFAULT_HOST})`)
-    .option('--port <port>', `(default: ${DEFAULT_PORT}; 0: a free one)`, wholeNumber({ min: 0, max: 65_535 }))
+    .option('--host <host>', `where it listens (default: ${defaultHost})`)
+    .option('--port <port>', `(default: ${defaultPort}; 0: a free one)`, wholeNumber({ min: 0, max: 65_535 }))
     .option('--no-workers', 'only the API: jobs are run by "sluice worker"')
     .option('--log', 'a line of JSON on standard error for each request')
   return onCall<ServeOptions>(withProcessOptions(command), serve)
@@ -39,8 +37,8 @@ export function serveCommand(): Command {
 
 async function serve({ output, options }: Invocation<ServeOptions>): Promise<ExitName> {
   const config = await processConfig(options)
-  const host = options.host ?? config.host ?? DEFAULT_HOST
-  const port = options.port ?? config.port ?? DEFAULT_PORT
+  const host = options.host ?? config.host ?? defaultHost
+  const port = options.port ?? config.port ?? defaultPort
   const { createServer, refuseOpenBinding } = await import('../../http/index.ts')
   refuseOpenBinding(host, config.keys ?? [])
   const interruption = Interruption.listen(() => output.talk('Letting what runs end; once more to end at once.'))
@@ -76,8 +74,7 @@ async function listen(server: FastifyInstance, address: { host: string; port: nu
   try {
     await server.listen(address)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
-    throw new CliError('usage', `port ${address.port} is taken; choose another with --port, or 0 for a free one`)
+    throw listenError(error, address)
   }
   const { address: at, family, port } = server.server.address() as AddressInfo
   return `http://${family === 'IPv6' ? `[${at}]` : at}:${port}`

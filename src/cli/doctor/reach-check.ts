@@ -2,11 +2,12 @@ import { isSluiceError, type Sluice } from '../../index.ts'
 import { notReady } from '../../store/server-info.ts'
 import { toCliError } from '../cli-error.ts'
 import type { StoreConfig } from '../store-config.ts'
+import { withoutCredentials } from '../without-credentials.ts'
 import { type Finding, failure, ok } from './finding.ts'
 
 /** Whether there is a store that can be used. */
 export async function checkReach(sluice: Sluice, { redis }: StoreConfig): Promise<Finding> {
-  const name = typeof redis === 'string' ? redis.replace(/\/\/[^@/]*@/, '//…@') : 'redis'
+  const name = typeof redis === 'string' ? withoutCredentials(redis) : 'redis'
   const before = performance.now()
   try {
     await sluice.ready()
