@@ -286,6 +286,7 @@ const weighted: readonly (readonly [number, fc.Arbitrary<Action>])[] = [
   [4, fc.record({ do: fc.constant('admit' as const), client, which, isZombie: rarely(5) })],
   [5, fc.record({ do: fc.constant('cancel' as const), client, which })],
   [3, settings],
+  [1, declared.map((each) => ({ do: 'declare', declared: each }))],
   [5, tenantPatch],
   [
     2,

@@ -110,6 +110,8 @@ export function focusAction(focus: Focus, action: Action): Action {
       const limits = Object.entries(action.patch.limits).map(([scope, changes]) => [scope, changesOf(focus, changes)])
       return { ...action, patch: { ...action.patch, limits: Object.fromEntries(limits) as ChangesByScope } }
     }
+    case 'declare':
+      return { ...action, declared: focusSettings(focus, action.declared) }
     case 'tenant':
       if (!action.patch.limits) return action
       return { ...action, patch: { ...action.patch, limits: changesOf(focus, action.patch.limits) } }

@@ -21,6 +21,11 @@ interface Mutant {
 
 const mutants: readonly Mutant[] = [
   {
+    what: 'a deploy with other limits leaves the parked where they are',
+    line: 'if q and not settings.have_same_limits(q.settings, cmsgpack.unpack(packed)) then',
+    becomes: 'if false then',
+  },
+  {
     what: 'a zombie may finish what is no longer its own',
     line: 'local is_whole = redis.call("HLEN", ended.claim_key) == untold',
     becomes: 'local is_whole = true',

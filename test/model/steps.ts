@@ -22,7 +22,7 @@ import { takeBackAction } from '../../src/store/scripts/take-back-action.ts'
 import { takeDeadLetter } from '../../src/store/scripts/take-dead-letter.ts'
 import { type DutyTaker, takeDuty } from '../../src/store/scripts/take-duty.ts'
 import { watchAction } from '../../src/store/scripts/watch-action.ts'
-import type { SettingsPatch } from '../../src/store/settings.ts'
+import type { DeclaredSettings, SettingsPatch } from '../../src/store/settings.ts'
 import { isClosed, isOver, type Action as OpenAction } from './reference/action.ts'
 import type { Job } from './reference/tenant.ts'
 import type { Client, Held, World } from './world.ts'
@@ -71,6 +71,8 @@ export type Action =
   | { readonly do: 'wait'; readonly us: number }
   | { readonly do: 'cancel'; readonly client: number; readonly which: number }
   | { readonly do: 'settings'; readonly patch: SettingsPatch }
+  /** Other code is deployed: its limits and how they are shared; the other values stay. */
+  | { readonly do: 'declare'; readonly declared: DeclaredSettings }
   | { readonly do: 'tenant'; readonly tenant: string; readonly patch: TenantPatch }
   | { readonly do: 'pause'; readonly level: Level | undefined; readonly isPaused: boolean }
   | { readonly do: 'letter'; readonly client: number; readonly which: number; readonly retries: boolean }
@@ -169,6 +171,13 @@ async function perform(world: World, action: Action): Promise<void> {
       await changeSettings(world.client(0).requests, action.patch, nowUs)
       model.changeSettings(action.patch, now)
       return
+    case 'declare': {
+      const { values, limits } = action.declared
+      const declared = { values: { ...model.declared.values, strict: values.strict }, limits }
+      await world.register(declared)
+      model.declare(declared, now)
+      return
+    }
     case 'tenant':
       await changeTenant(world.client(0).requests, action.tenant, action.patch, nowUs)
       model.changeTenant(action.tenant, action.patch, now)

@@ -113,13 +113,17 @@ export class World {
     clients: number,
   ): Promise<World> {
     const world = new World(prefix, redis, direct, declared)
-    const store = world.#storeOf()
-    await registerQueue(store, queueKeys(prefix, QUEUE, ''), declared, { isAgain: false, nowUs: world.nowUs })
+    await world.register(declared)
     for (const type of world.model.aggregated) {
       await redis.call('HSET', queueKeys(prefix, QUEUE, '').queue, `aggregated:${type}`, '1')
     }
     for (let at = 0; at < clients; at++) world.addClient()
     return world
+  }
+
+  register(declared: DeclaredSettings): Promise<void> {
+    const keys = queueKeys(this.prefix, QUEUE, '')
+    return registerQueue(this.#storeOf(), keys, declared, { isAgain: false, nowUs: this.nowUs })
   }
 
   get nowUs(): string {

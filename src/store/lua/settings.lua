@@ -70,6 +70,29 @@ function settings.compile(declared, changed)
   return cmsgpack.pack(compiled)
 end
 
+local function is_same(a, b)
+  if type(a) ~= "table" or type(b) ~= "table" then
+    return a == b
+  end
+  for name, value in pairs(a) do
+    if not is_same(value, b[name]) then
+      return false
+    end
+  end
+  for name in pairs(b) do
+    if a[name] == nil then
+      return false
+    end
+  end
+  return true
+end
+
+-- Whether tenants stand under the same limits by both, each as it was unpacked. (The packed texts differ where only the
+-- order of names does.)
+function settings.have_same_limits(a, b)
+  return is_same(a.limits, b.limits) and a.strict == b.strict
+end
+
 -- Puts a patch into the changes: a value replaces; a rule of kind "declared" takes a change back.
 function settings.merge(changed, patch)
   changed.values, changed.limits = changed.values or {}, changed.limits or {}

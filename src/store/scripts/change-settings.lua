@@ -7,8 +7,7 @@ local queue = require "queue"
 local opening = require "opening"
 local settings = require "settings"
 local tenants = require "tenants"
-local standing = require "standing"
-local waking = require "waking"
+local lifting = require "lifting"
 local events = require "events"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
@@ -26,8 +25,6 @@ local events_key = KEYS[13] -- stream: what happened
 local now_given = ARGV[1] -- µs; empty: the server's time
 local patch = ARGV[2] -- JSON: values, limits
 
-local AT_ONCE = 200 -- tenants put back in line
-
 local q = opening.open(
   time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
   { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
@@ -44,24 +41,10 @@ if wanted.limits then
   events.add(q, "limits.changed", {})
 end
 local packed = settings.compile(declared, changed)
-local earlier = redis.call("ZRANGE", unparking_key, 0, AT_ONCE - 1)
-for _, name in ipairs(earlier) do
-  standing.unpark(q, tenants.load(q, name))
-end
-local has_parked = redis.call("EXISTS", parked_key) == 1
-local sleeper = waking.find(q)
+local lift = lifting.open(q)
 
 redis.call("HSET", settings_key, "changed", cjson.encode(changed))
 redis.call("HSET", queue_key, "settings", packed)
 tenants.save(q)
 queue.save(q)
-if sleeper then
-  waking.wake(q, sleeper)
-end
-if #earlier == AT_ONCE then
-  return { "again" }
-end
-if has_parked then
-  redis.call("RENAME", parked_key, unparking_key)
-end
-return { "changed" }
+return { lifting.save(q, lift) and "changed" or "again" }

@@ -1,30 +1,65 @@
 #!lua flags=allow-oom
 -- Makes the queue known with the settings its code declares, and the limits it shares with other queues; what operators
--- changed while running stays on top.
--- Replies {"registered"}.
+-- changed while running stays on top. Where that makes the limits others than before (a deploy), tenants that these had
+-- parked are put back in line, as when an operator changes them.
+-- Replies {"registered"}, or {"again"} if an earlier change of limits is still being carried out (call again).
 local time = require "time"
 local queue = require "queue"
+local opening = require "opening"
 local settings = require "settings"
 local queue_key = KEYS[1] -- hash: the queue's state
-local settings_key = KEYS[2] -- hash: what is declared, what was changed
-local group_limits_key = KEYS[3] -- hash: limits shared with other queues
-local group_queues_key = KEYS[4] -- zset: queue of the group → when it last waited for an event
+local ready_high_key = KEYS[2] -- zset: tenant → score
+local ready_normal_key = KEYS[3] -- zset: tenant → score
+local ready_low_key = KEYS[4] -- zset: tenant → score
+local since_high_key = KEYS[5] -- zset: tenant → able to run since
+local since_normal_key = KEYS[6] -- zset: tenant → able to run since
+local since_low_key = KEYS[7] -- zset: tenant → able to run since
+local parked_key = KEYS[8] -- zset: tenant → instant
+local unparking_key = KEYS[9] -- zset: tenants parked under limits that have changed
+local settings_key = KEYS[10] -- hash: what is declared, what was changed
+local idle_key = KEYS[11] -- zset: client → until when it is known to wait
+local running_key = KEYS[12] -- hash: tenant → jobs that run
+local events_key = KEYS[13] -- stream: what happened
+local group_limits_key = KEYS[14] -- hash: limits shared with other queues
+local group_queues_key = KEYS[15] -- zset: queue of the group → when it last waited for an event
 local now_given = ARGV[1] -- µs; empty: the server's time
 local server = ARGV[2] -- id of the server the client is connected to
 local declared = ARGV[3] -- JSON: values, limits
 local is_again = tonumber(ARGV[4]) -- 1: the caller knew this queue before, so the store has lost it
 
+local now = time.now(now_given)
+local q = opening.open(
+  now, queue_key, { ready_high_key, ready_normal_key, ready_low_key },
+  { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
+  { idle = idle_key, running = running_key, events = events_key }
+)
+local is_new = not q
 local changed = redis.call("HGET", settings_key, "changed") or "{}"
-local is_new = redis.call("EXISTS", queue_key) == 0
 local wanted = cjson.decode(declared)
 local packed = settings.compile(wanted, cjson.decode(changed))
+if q and not settings.have_same_limits(q.settings, cmsgpack.unpack(packed)) then
+  local lifting = require "lifting"
+  local tenants = require "tenants"
+  local lift = lifting.open(q)
+  if not lift.is_left then
+    local events = require "events"
+    events.add(q, "limits.changed", {})
+  end
+  tenants.save(q)
+  queue.save(q)
+  if not lifting.save(q, lift) then
+    -- The settings stay as they are until then, so that the next call finds the limits changed as well.
+    return { "again" }
+  end
+end
+
 redis.call("HSET", settings_key, "declared", declared)
 redis.call("HSET", queue_key, "settings", packed)
 if is_new then
   redis.call("HSET", queue_key, "server", server)
   if is_again == 1 then
     -- What was granted is gone with the store: limits close as after a restart.
-    local q = queue.open({ queue = queue_key }, time.now(now_given))
+    q = queue.open({ queue = queue_key }, now)
     q.restarts, q.restarted_at = 1, q.now
     queue.save(q)
   end
@@ -32,7 +67,7 @@ end
 if wanted.shared then
   local register = require "register_shared"
   local own = string.match(queue_key, "}:(.*):queue$")
-  register.limits(group_limits_key, wanted.shared, server, time.now(now_given), is_new and is_again == 1)
+  register.limits(group_limits_key, wanted.shared, server, now, is_new and is_again == 1)
   redis.call("ZADD", group_queues_key, "NX", "0", own)
 end
 return { "registered" }

@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { ScriptStore } from '../../testing/script-store.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { jobsOf, record, ScriptStore, shortly } from '../../testing/script-store.ts'
 import { changeSettings } from './change-settings.ts'
 import { readLimits } from './read-limits.ts'
+import type { SubmitLine } from './submit-jobs.ts'
 
 let store: ScriptStore
 
@@ -49,6 +50,73 @@ it('replaces what was declared before, and keeps what operators changed', async 
   expect(settings).toMatchObject({ quantum: 9, alpha: 20 })
 })
 
+describe('with other limits than before', () => {
+  const oneEach = { limits: { tenant: { kind: 'concurrency', max: 1 } } } as const
+
+  it('puts what the old ones had parked on its way back into line, and wakes an idle client for it', async () => {
+    await store.begin(oneEach)
+    await store.submit('a', 2)
+    await store.claim(2)
+    await store.claim(1, { idleForMs: 60_000 }, 'sleeper')
+
+    const { changes } = await store.changesOf(() => store.register({}))
+    const claimed = await store.claim(5)
+
+    expect({ ...changes, queue: {}, settings: {} }).toEqual({
+      events: ['type limits.changed'],
+      idle: null,
+      parked: null,
+      queue: {},
+      settings: {},
+      unparking: { a: 9_000_000_000_000_000 },
+      'wake:sleeper': ['work'],
+    })
+    expect(shortly(claimed)).toBe('a2')
+  })
+
+  it('lifts those that strict shares had parked when shares become fair', async () => {
+    await store.begin({ share: 'strict', limits: { queue: { kind: 'window', limit: 2, windowMs: 3_600_000 } } })
+    await store.submit('a', 3)
+    await store.submit('b', 3)
+    await store.claim(1)
+    await store.claim(1)
+    const before = await store.dump()
+
+    await store.register({ limits: { queue: { kind: 'window', limit: 2, windowMs: 3_600_000 } } })
+
+    expect(before).toHaveProperty('parked')
+    expect(await store.dump()).not.toHaveProperty('parked')
+  })
+
+  it('leaves the parked alone when they are the same, whatever else is declared', async () => {
+    await store.begin(oneEach)
+    await store.submit('a', 2)
+    await store.claim(2)
+
+    await store.register({ ...oneEach, quantum: 7 })
+
+    expect(await store.dump()).toMatchObject({ parked: { zset: { a: 9e15 } } })
+  })
+
+  it('carries an earlier change out first, in bounded steps', async () => {
+    await store.begin(oneEach)
+    const tenants = Array.from({ length: 250 }, (_, index) => `t${index}`)
+    await store.submitLines(tenants.map((tenant) => line(tenant, 2)))
+    for (let claimed = 0; claimed < tenants.length; ) claimed += jobsOf(await store.claim(1_000)).length
+    await store.register({ limits: { tenant: { kind: 'concurrency', max: 2 } } })
+    const lifted = await store.client.zcard(store.keys().unparking)
+
+    await store.register({})
+
+    expect(lifted).toBe(250)
+    expect(await store.client.zcard(store.keys().unparking)).toBe(0)
+    expect(await store.client.zcard(store.keys().readyNormal)).toBe(250)
+    expect((await store.dump()).queue).toMatchObject({
+      hash: { settings: expect.stringContaining('"tenant":{}') },
+    })
+  })
+})
+
 it('closes limits as after a restart when the store has lost a queue that the caller knew', async () => {
   await store.empty()
 
@@ -71,3 +139,8 @@ it('runs while Redis is out of memory', async () => {
 
   expect(Object.keys(await store.dump())).toEqual(['queue', 'settings'])
 })
+
+function line(tenant: string, count: number): SubmitLine {
+  const entries = Array.from({ length: count }, (_, index) => record(index + 1))
+  return { tenant, level: 'normal', lane: 'default', basePriority: undefined, kind: 'fresh', entries }
+}

@@ -7,7 +7,10 @@ import type { DeclaredSettings } from '../settings.ts'
 
 const REPEATED_FOR_MS = 45_000
 
-/** Safe to repeat, so it needs no request number. */
+/**
+ * Safe to repeat, so it needs no request number. Further calls follow while an earlier change of limits still has tenants
+ * to put back in line.
+ */
 export async function registerQueue(
   store: Redis,
   keys: QueueKeys,
@@ -17,11 +20,14 @@ export async function registerQueue(
   const redis = store.at(keys.queue)
   await repeatWhileUnavailable(async () => {
     await redis.ready()
-    await runScript(redis, script, keys, {
-      nowGiven: options.nowUs ?? '',
-      server: redis.serverId,
-      declared: JSON.stringify(declared),
-      isAgain: options.isAgain ? 1 : 0,
-    })
+    for (;;) {
+      const reply = await runScript(redis, script, keys, {
+        nowGiven: options.nowUs ?? '',
+        server: redis.serverId,
+        declared: JSON.stringify(declared),
+        isAgain: options.isAgain ? 1 : 0,
+      })
+      if ((reply as readonly unknown[])[0] === 'registered') return
+    }
   }, REPEATED_FOR_MS)
 }

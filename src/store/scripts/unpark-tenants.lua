@@ -6,8 +6,7 @@ local time = require "time"
 local queue = require "queue"
 local opening = require "opening"
 local tenants = require "tenants"
-local standing = require "standing"
-local waking = require "waking"
+local lifting = require "lifting"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
 local ready_normal_key = KEYS[3] -- zset: tenant → score
@@ -21,8 +20,6 @@ local idle_key = KEYS[10] -- zset: client → until when it is known to wait
 local running_key = KEYS[11] -- hash: tenant → jobs that run
 local now_given = ARGV[1] -- µs; empty: the server's time
 
-local AT_ONCE = 200 -- tenants put back in line
-
 local q = opening.open(
   time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
   { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
@@ -31,22 +28,11 @@ local q = opening.open(
 if not q then
   return { "unregistered" }
 end
-local earlier = redis.call("ZRANGE", unparking_key, 0, AT_ONCE - 1)
-for _, name in ipairs(earlier) do
-  standing.unpark(q, tenants.load(q, name))
-end
-local parked = redis.call("ZCARD", parked_key)
-local sleeper = waking.find(q)
+local lift = lifting.open(q)
 
 tenants.save(q)
 queue.save(q)
-if sleeper then
-  waking.wake(q, sleeper)
+if not lifting.save(q, lift) then
+  return { "again", lift.earlier }
 end
-if #earlier == AT_ONCE then
-  return { "again", #earlier }
-end
-if parked > 0 then
-  redis.call("RENAME", parked_key, unparking_key)
-end
-return { "unparked", #earlier + parked }
+return { "unparked", lift.earlier + lift.parked }

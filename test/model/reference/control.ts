@@ -1,7 +1,8 @@
+import { isDeepStrictEqual } from 'node:util'
 import { defaultLane, type Level } from '../../../src/store/names.ts'
 import type { CancelReply } from '../../../src/store/scripts/cancel-job.ts'
 import type { TenantPatch } from '../../../src/store/scripts/change-tenant.ts'
-import type { LimitChange, LimitScope, SettingsPatch } from '../../../src/store/settings.ts'
+import type { DeclaredSettings, LimitChange, LimitScope, SettingsPatch } from '../../../src/store/settings.ts'
 import { judge, note } from './acting.ts'
 import { isOver } from './action.ts'
 import { NEVER } from './bucket.ts'
@@ -49,10 +50,28 @@ export function cancelJob(queue: QueueState, job: Job | undefined, now: number):
   return 'canceled'
 }
 
-export function changeSettings(queue: QueueState, patch: SettingsPatch, now: number): void {
-  queue.begin(now)
+/** All that are parked are on their way back into line; who was on it before is there. */
+function lift(queue: QueueState): void {
   for (const tenant of liftedTenants(queue)) unpark(queue, tenant)
   for (const { parking } of queue.tenants) if (parking) parking.isLifted = true
+}
+
+/** As a deploy does: another declaration under what operators have changed. */
+export function declareSettings(queue: QueueState, declared: DeclaredSettings, now: number): void {
+  queue.begin(now)
+  const values = { ...declared.values, ...queue.changedValues }
+  const limits = compileLimits(declared.limits, queue.changedLimits)
+  if (!isDeepStrictEqual(limits, queue.limits) || values.strict !== queue.values.strict) {
+    lift(queue)
+    queue.events.push('type limits.changed')
+  }
+  Object.assign(queue, { declared, values, limits })
+}
+
+export function changeSettings(queue: QueueState, patch: SettingsPatch, now: number): void {
+  queue.begin(now)
+  lift(queue)
+  queue.changedValues = { ...queue.changedValues, ...patch.values }
   queue.values = { ...queue.values, ...patch.values }
   if (patch.limits) queue.events.push('type limits.changed')
   for (const [scope, changes] of Object.entries(patch.limits ?? {}) as [LimitScope, Record<string, LimitChange>][]) {

@@ -11,11 +11,11 @@ import type { FoundTenant } from '../../../src/store/scripts/read-tenant.ts'
 import type { DutyOutcome } from '../../../src/store/scripts/settle-duty.ts'
 import type { SubmitLine, SubmitReply } from '../../../src/store/scripts/submit-jobs.ts'
 import type { Duty, DutyTaker, TakeDutyReply } from '../../../src/store/scripts/take-duty.ts'
-import type { SettingsPatch } from '../../../src/store/settings.ts'
+import type { DeclaredSettings, SettingsPatch } from '../../../src/store/settings.ts'
 import { endAction, forgetAction, openAction, takeBackAction, watchAction } from './acting.ts'
 import { type Action, viewOf } from './action.ts'
 import { finishAndClaim } from './claiming.ts'
-import { cancelJob, changeSettings, changeTenant, pauseQueue, takeDeadLetter } from './control.ts'
+import { cancelJob, changeSettings, changeTenant, declareSettings, pauseQueue, takeDeadLetter } from './control.ts'
 import { freeTrash, settleDuty, takeDuty } from './duties.ts'
 import { admitJob, renewLeases } from './leases.ts'
 import { QueueState } from './queue-state.ts'
@@ -50,6 +50,10 @@ export class QueueModel extends QueueState {
 
   cancel(job: Job | undefined, now: number): CancelReply {
     return cancelJob(this, job, now)
+  }
+
+  declare(declared: DeclaredSettings, now: number): void {
+    declareSettings(this, declared, now)
   }
 
   changeSettings(patch: SettingsPatch, now: number): void {

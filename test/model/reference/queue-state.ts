@@ -95,7 +95,9 @@ export class QueueState {
   /** What happened, one line each. */
   readonly events: string[] = []
   readonly counted: Record<string, number> = {}
-  readonly declared: DeclaredSettings
+  declared: DeclaredSettings
+  /** What operators changed of it while running. */
+  changedValues: Partial<SettingValues> = {}
   readonly changedLimits: ChangedLimits = {}
   values: SettingValues
   limits: Record<LimitScope, LimitRule[]>
