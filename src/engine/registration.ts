@@ -1,5 +1,5 @@
 import { InvalidOptionsError, UnknownQueueError } from '../errors.ts'
-import { moveIn } from '../store/home.ts'
+import { isRegistered, isStillHome, moveIn } from '../store/home.ts'
 import type { QueueKeys } from '../store/keys.ts'
 import type { Redis } from '../store/redis.ts'
 import { registerQueue } from '../store/scripts/register-queue.ts'
@@ -43,28 +43,38 @@ export class Registration {
     const { redis, keys, settings, isObserver, declare } = this.#parts
     if (isObserver) return this.#assertKnown()
     const hasForgotten = isAgain && this.#wasKnown
-    await this.#moveIn()
-    await registerQueue(redis, keys, declaredSettings(settings), { isAgain: hasForgotten })
+    do {
+      await this.#moveIn()
+      await registerQueue(redis, keys, declaredSettings(settings), { isAgain: hasForgotten })
+    } while (!(await isStillHome(redis, this.#resident())))
     this.#wasKnown = true
     await declare(hasForgotten)
   }
 
   /** Jobs of a queue are in one group: another would be another queue, and what it has would wait for ever. */
   async #moveIn(): Promise<void> {
-    const { redis, prefix, group, queue, client } = this.#parts
-    const elsewhere = await moveIn(redis, { prefix, group, name: queue, client })
+    const { redis, group, queue } = this.#parts
+    const elsewhere = await moveIn(redis, this.#resident())
     if (!elsewhere) return
     const shared = elsewhere.group === queue ? 'without shared limits' : `with limits of group "${elsewhere.group}"`
-    const problem =
-      `would put the queue into group "${group}", but it has ${elsewhere.jobs} jobs in group "${elsewhere.group}". ` +
-      `Open it ${shared} until these have ended, or give the limits that group: sluice.limit(name, definition, { group: '${elsewhere.group}' })`
+    const why = this.#wasKnown
+      ? `put the queue into group "${group}", but another process has moved it to group "${elsewhere.group}" since. `
+      : `would put the queue into group "${group}", but it has ${elsewhere.jobs} jobs in group "${elsewhere.group}". `
+    const what = this.#wasKnown
+      ? `Restart this process with the limits that the other one has (${shared})`
+      : `Open it ${shared} until these have ended`
+    const problem = `${why}${what}, or give the limits that group: sluice.limit(name, definition, { group: '${elsewhere.group}' })`
     throw new InvalidOptionsError(`queue "${queue}"`, [{ path: 'limits', problem }])
+  }
+
+  #resident() {
+    const { prefix, group, queue, client } = this.#parts
+    return { prefix, group, name: queue, client, mayMove: !this.#wasKnown }
   }
 
   async #assertKnown(): Promise<void> {
     const { redis, keys, queue } = this.#parts
     await redis.ready()
-    const isKnown = await redis.call('EXISTS', keys.queue)
-    if (isKnown !== 1) throw new UnknownQueueError({ queue })
+    if (!(await isRegistered(redis, keys))) throw new UnknownQueueError({ queue })
   }
 }

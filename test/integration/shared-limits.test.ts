@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { homeKey } from '../../src/store/keys.ts'
 import { busiestWindow } from '../support/arrivals.ts'
 import { Countdown, until, useEngine } from './engine.ts'
 
@@ -81,6 +82,41 @@ describe('a queue that has jobs', () => {
     const [job] = await moved.claim(1)
     await job?.succeed()
     await late.submit({ type: 'T' })
+  })
+})
+
+describe('a queue that a deploy moves into a group while processes of the old code are there', () => {
+  it('takes nothing more where it was: they are refused, and what they would have stranded is not accepted', async () => {
+    const old = engine.sluice()
+    const before = old.queue('q')
+    await before.submit({ type: 'T' })
+    for (const job of await before.claim(1)) await job.succeed()
+    const sluice = engine.sluice()
+    const moved = sluice.queue('q', { limits: { github: sluice.limit('github', '500/s') } })
+    await moved.claim(1)
+
+    await expect(before.submit({ type: 'T' })).rejects.toThrow(
+      /put the queue into group "q", but another process has moved it to group "github" since\. Restart this process with the limits that the other one has/,
+    )
+    await expect(before.claim(1)).rejects.toMatchObject({ code: 'SLUICE_INVALID_OPTIONS' })
+    const { id } = await moved.submit({ type: 'T' })
+    expect((await moved.claim(1)).map((job) => job.id)).toEqual([id])
+  })
+
+  it('stays with its job where a move was cut short and one has come since', async () => {
+    const client = engine.server.client()
+    const before = engine.sluice().queue('q')
+    const { id } = await before.submit({ type: 'T' })
+    // As a process leaves it that saw the queue empty and died before it had closed the old place.
+    await client.set(homeKey(engine.prefix, 'q'), 'q\ngithub')
+    const sluice = engine.sluice()
+
+    const moved = sluice.queue('q', { limits: { github: sluice.limit('github', '500/s') } })
+
+    await expect(moved.submit({ type: 'T' })).rejects.toThrow('it has 1 jobs in group "q"')
+    expect(await client.get(homeKey(engine.prefix, 'q'))).toBe('q')
+    expect((await before.claim(1)).map((job) => job.id)).toEqual([id])
+    client.disconnect()
   })
 })
 

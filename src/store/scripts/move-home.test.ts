@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { ScriptStore } from '../../testing/script-store.ts'
+import { homeKey } from '../keys.ts'
+import { moveHome } from './move-home.ts'
+
+let store: ScriptStore
+
+beforeAll(async () => {
+  store = await ScriptStore.start()
+})
+beforeEach(() => store.empty())
+afterAll(() => store.stop())
+
+const home = homeKey('test', 'q')
+
+it('notes the new home in the place of the one that the caller has read', async () => {
+  await store.client.set(home, 'q')
+
+  const { changes } = await store.changesOf(() => moveHome(store.redis, home, { from: 'q', to: 'github' }))
+
+  expect(changes).toEqual({ '@home': 'github' })
+})
+
+it('leaves alone what somebody else has noted meanwhile, or nobody', async () => {
+  await store.client.set(home, 'gitlab')
+
+  const noted = await store.changesOf(() => moveHome(store.redis, home, { from: 'q', to: 'github' }))
+  await store.empty()
+  const missing = await store.changesOf(() => moveHome(store.redis, home, { from: 'q', to: 'github' }))
+
+  expect([noted.changes, missing.changes]).toEqual([{}, {}])
+})
+
+it('runs while Redis is out of memory', async () => {
+  await store.client.set(home, 'q')
+
+  await store.outOfMemory(() => moveHome(store.redis, home, { from: 'q', to: 'github' }))
+
+  expect(await store.client.get(home)).toBe('github')
+})
