@@ -10,6 +10,12 @@ local claiming = {}
 
 local GUARD_EVERY = 10 -- turns, of which one may go to an overdue tenant
 
+-- Tenants of whom only a suspect is left, of which the process runs one already, keep their place: they are looked at in
+-- every claim, so further ones go to the end of the line. A claim that has met nobody else comes again after a while:
+-- there may be others behind them.
+local MOST_HELD = 32
+local AFTER_HELD = 100000 -- µs
+
 local WEIGHTS = { high = "weights:high", normal = "weights:normal", low = "weights:low" }
 local huge, floor, ceil = math.huge, math.floor, math.ceil
 
@@ -24,14 +30,30 @@ function claiming.open(q, wanted, max_bytes, has_suspect)
     granting = required
   end
   q.claim = {
-    left = wanted, looks = 0, jobs = {}, fence = 0, fresh = nil, rotates = nil,
+    left = wanted, looks = 0, held = 0, held_looks = 0, jobs = {}, fence = 0, fresh = nil, rotates = nil,
     wait_until = time.NEVER, is_closed = false, saves_up = nil,
   }
   q.bytes_left, q.suspect_taken, q.entered = max_bytes, has_suspect, {}
 end
 
+-- Not where all of them were held: looking again at once would only find the same.
 function claiming.is_bounded(claim)
-  return claim.looks >= turns.LOOKS
+  return claim.looks >= turns.LOOKS and claim.held_looks < claim.looks
+end
+
+-- Nothing can be taken from it in this claim, whatever it has: one suspect at a time.
+local function pass_over(q, tenant, at)
+  local claim = q.claim
+  claim.held = claim.held + 1
+  if claim.held <= MOST_HELD then
+    claim.looks = claim.looks - 1
+    return
+  end
+  claim.held_looks = claim.held_looks + 1
+  tenants.set_score(at, tenants.new_score(q, tenant))
+  if claim.held_looks == turns.LOOKS then
+    claim.wait_until = math.min(claim.wait_until, q.now + AFTER_HELD)
+  end
 end
 
 -- What the limits of the queue or a level can grant; without any, everything.
@@ -145,6 +167,7 @@ local function serve(q, tenant, level, allowed, is_guarded)
     local costs = require "costs"
     count = math.min(claim.left, costs.open(q, tenant, level, rest))
   end
+  q.met_suspect = false
   local got, is_held = take(q, tenant, level, count)
   if got > 0 then
     if claim.fence == 0 then
@@ -183,6 +206,8 @@ local function serve(q, tenant, level, allowed, is_guarded)
     -- Without a job it has let a turn pass that its small weight owed: its next may come in this very claim. So may
     -- that of one whose next job costs more than was left of this turn.
     turns.insert(q, level, tenant)
+  elseif got == 0 and q.met_suspect then
+    pass_over(q, tenant, at)
   end
 end
 

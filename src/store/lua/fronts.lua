@@ -140,6 +140,7 @@ function fronts.take(q, tenant, lane, count, taken)
     local first = first_of(q, front)
     local is_suspect = record.is_suspect(first.text)
     if is_suspect and q.suspect_taken then
+      q.met_suspect = true
       return got, true
     end
     local is_marked = fronts.is_marked(q, tenant, lane, first.job)

@@ -61,7 +61,7 @@ function queue.open(keys, now)
     -- Whether `server` is the one this very script runs on.
     is_server_met = false, group = nil,
     claim = nil, limits = nil, tenants = nil, runs = nil, lines = nil, ended = nil, stale = nil, moves = nil,
-    bytes_left = 0, suspect_taken = false, lanes = nil,
+    bytes_left = 0, suspect_taken = false, met_suspect = false, lanes = nil,
     clock = 0, fence = 0, turns = 0, restarts = 0, restarted_at = 0, waiting = 0, delayed = 0, running = 0,
     ["running:high"] = 0, ["running:normal"] = 0, ["running:low"] = 0,
     ["virtual:high"] = 0, ["virtual:normal"] = 0, ["virtual:low"] = 0,

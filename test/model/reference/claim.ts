@@ -13,6 +13,11 @@ export interface Claim {
   looks: number
   bytesLeft: number
   hasSuspect: boolean
+  /** The tenant that is served has one that must wait. */
+  metSuspect: boolean
+  /** Tenants of whom only such are left; those of them that count as looked at. */
+  held: number
+  heldLooks: number
   isClosed: boolean
   waitUntil: number
   fence: number
@@ -40,6 +45,9 @@ export function newClaim(
     looks: 0,
     bytesLeft: LARGEST_REPLY,
     hasSuspect: request.hasSuspect,
+    metSuspect: false,
+    held: 0,
+    heldLooks: 0,
     isClosed: false,
     waitUntil: NEVER,
     fence: 0,

@@ -27,6 +27,10 @@ import { takeTurn } from './taking.ts'
 import { claimedTextOf, type Job, type Lane, type Stand, type Tenant } from './tenant.ts'
 import { advance, LOOKS, nextTurn, type Turn } from './turns.ts'
 
+/** Tenants that are held and keep their place, and when a claim that met nobody else is to be repeated. */
+const MOST_HELD = 32
+const AFTER_HELD_US = 100_000
+
 export function finishAndClaim(queue: QueueState, client: string, request: ClaimRequest, now: number): ClaimReply {
   queue.begin(now)
   noticeServer(queue)
@@ -65,7 +69,7 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
   }
 
   const areBounded = broughtBack >= STALLED_AT_ONCE || before.jobs.length >= DUE_AT_ONCE || !isEachBack
-  const isBounded = claim.looks >= LOOKS || areBounded
+  const isBounded = (claim.looks >= LOOKS && claim.heldLooks < claim.looks) || areBounded
   const isAgain = claim.left > 0 && claim.jobs.length === 0 && isBounded
   let wait: number | undefined
   if (request.idleForMs > 0 && claim.left > 0) {
@@ -177,6 +181,7 @@ function serve(queue: QueueState, claim: Claim, { name, level, isGuarded }: Turn
   const rest = Math.ceil((size - stand.used) / 1000)
   const budget = queue.hasCosts ? new Budget(queue, tenant, level, rest) : undefined
   const wanted = budget ? Math.min(claim.left, budget.slots) : Math.min(claim.left, rest, allowed, free.permits)
+  claim.metSuspect = false
   const { taken, isHeld, served } = takeTurn(queue, claim, tenant, level, wanted, budget)
   if (taken.length === 0 && budget?.need !== undefined) {
     saveUp(queue, claim, { tenant, stand, level }, budget)
@@ -217,7 +222,21 @@ function serve(queue: QueueState, claim: Claim, { name, level, isGuarded }: Turn
     parkFor(queue, tenant, left)
   } else if ((!isHeld || budget?.isUsedUp) && (got > 0 || isOver)) {
     claim.lines[level].push({ name, score: stand.score })
+  } else if (got === 0 && claim.metSuspect) {
+    passOver(queue, claim, tenant, stand)
   }
+}
+
+/** Only a suspect is left of it, and the process runs one. Beyond a few, such tenants go to the end of the line. */
+function passOver(queue: QueueState, claim: Claim, tenant: Tenant, stand: Stand): void {
+  claim.held += 1
+  if (claim.held <= MOST_HELD) {
+    claim.looks -= 1
+    return
+  }
+  claim.heldLooks += 1
+  stand.score = newScore(queue, tenant)
+  if (claim.heldLooks === LOOKS) claim.waitUntil = Math.min(claim.waitUntil, queue.now + AFTER_HELD_US)
 }
 
 /** The next job costs more than there is: the tenant waits for it, or where the queue or its level lacks it, all do. */

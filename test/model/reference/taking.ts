@@ -73,7 +73,10 @@ function takeJobs(
 ): boolean {
   while (taken.length < most && line[0] && claim.bytesLeft > 0) {
     const job = line[0]
-    if (isSuspect(job) && claim.hasSuspect) return true
+    if (isSuspect(job) && claim.hasSuspect) {
+      claim.metSuspect = true
+      return true
+    }
     if (job.state !== 'canceled' && budget && !budget.takes(job.cost)) return true
     line.shift()
     if (job.state === 'canceled') {
