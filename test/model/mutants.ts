@@ -21,6 +21,11 @@ interface Mutant {
 
 const mutants: readonly Mutant[] = [
   {
+    what: 'a repeated claim has its jobs in any order',
+    line: 'table.sort(jobs, goes_before)',
+    becomes: '',
+  },
+  {
     what: 'a deploy with other limits leaves the parked where they are',
     line: 'if q and not settings.have_same_limits(q.settings, cmsgpack.unpack(packed)) then',
     becomes: 'if false then',

@@ -24,7 +24,8 @@ import { type DutyTaker, takeDuty } from '../../src/store/scripts/take-duty.ts'
 import { watchAction } from '../../src/store/scripts/watch-action.ts'
 import type { DeclaredSettings, SettingsPatch } from '../../src/store/settings.ts'
 import { isClosed, isOver, type Action as OpenAction } from './reference/action.ts'
-import type { Job } from './reference/tenant.ts'
+import { inLaneOrder } from './reference/recovery.ts'
+import { claimedTextOf, type Job } from './reference/tenant.ts'
 import type { Client, Held, World } from './world.ts'
 
 /** A line to submit: ids are numbers, so that some of them come again; a delay makes it a later one. */
@@ -456,10 +457,8 @@ async function repeat(world: World, action: Action & { do: 'repeat' }): Promise<
   deepStrictEqual(await world.dump(), before)
   const expected = [...(sent.reply as unknown[])]
   if (sent.script.name === 'finish-and-claim') {
-    const jobs = world.model.lease(String(expected[4]))?.jobs ?? []
-    const left = new Set(jobs.map(({ key }) => key))
-    const given = (expected[6] as string).split('\x1e')
-    expected[6] = given.filter((_, at) => left.has(given[at - (at % 2)] as string)).join('\x1e')
+    const jobs = inLaneOrder(world.model.lease(String(expected[4]))?.jobs ?? [])
+    expected[6] = jobs.flatMap((job) => [job.key, claimedTextOf(job)]).join('\x1e')
   }
   deepStrictEqual(reply, expected)
 }

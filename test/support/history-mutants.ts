@@ -551,6 +551,18 @@ export const MUTANTS: readonly Mutant[] = [
       )
     },
   },
+  {
+    name: 'the jobs of one claim start in another order than they stand in their lane',
+    check: 'C12',
+    faults: false,
+    break: (h) => {
+      const [first, second] = h.laneMates('plain').map((job) => h.only('start', job)) as [Of<'start'>, Of<'start'>]
+      return h.change(isUnder(second), (event) => ({
+        fence: first.fence,
+        ...(event === second && { at: first.at - 1 }),
+      }))
+    },
+  },
   // C13: counts
   {
     name: 'the queue counts one success too many',

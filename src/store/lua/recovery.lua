@@ -10,6 +10,7 @@ local record = require "record"
 local moves = require "moves"
 local running = require "running"
 local actions = require "actions"
+local claimed = require "claimed"
 
 local recovery = {}
 
@@ -41,7 +42,7 @@ function recovery.reap(q, members)
     -- A claim that its own worker is just telling of is left to the next call.
     if not q.ended[fence] then
       local claim_key = q.keys.prefix .. "claim:" .. fence
-      local flat = redis.call("HGETALL", claim_key)
+      local flat = claimed.read(claim_key)
       for i = 1, #flat, 2 do
         stall(q, flat[i], flat[i + 1])
       end

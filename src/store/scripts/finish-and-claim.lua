@@ -71,7 +71,11 @@ local prefix = string.sub(queue_key, 1, -6)
 
 local known = requests.recall(client_key, request)
 if known then
-  known[7] = known[5] ~= "0" and table.concat(redis.call("HGETALL", prefix .. "claim:" .. known[5]), SEPARATOR) or ""
+  known[7] = ""
+  if known[5] ~= "0" then
+    local claimed = require "claimed"
+    known[7] = table.concat(claimed.read(prefix .. "claim:" .. known[5]), SEPARATOR)
+  end
   return known
 end
 

@@ -314,8 +314,22 @@ describe('a repeated request', () => {
 
     const { reply, changes } = await store.changesOf(() => store.claim(2))
 
-    expect({ ...reply, jobs: jobsOf(reply).sort(byKey) }).toEqual({ ...first, jobs: jobsOf(first).sort(byKey) })
+    expect(reply).toEqual(first)
     expect(changes).toEqual({})
+  })
+
+  it('has the jobs of each lane in their order, though they are too long for Redis to keep it', async () => {
+    await store.begin({ quantum: 20 })
+    const entries = (from: string) => Array.from({ length: 20 }, (_, index) => record(`${from.repeat(80)}${index}`))
+    await store.submitLines(['b', 'a'].map((tenant) => ({ ...line, tenant, entries: entries(tenant) })))
+    const first = jobsOf(await store.claim(40))
+    store.repeatFrom1()
+
+    const again = jobsOf(await store.claim(40))
+
+    const of = (jobs: typeof first, tenant: string) => jobs.filter(({ jobKey }) => jobKey.endsWith(`:${tenant}`))
+    for (const tenant of ['a', 'b']) expect(of(again, tenant)).toEqual(of(first, tenant))
+    expect(again).toHaveLength(40)
   })
 
   it('finishes nothing twice', async () => {
@@ -331,7 +345,7 @@ describe('a repeated request', () => {
     expect(changes).toEqual({})
   })
 
-  const byKey = (a: { jobKey: string }, b: { jobKey: string }) => (a.jobKey < b.jobKey ? -1 : 1)
+  const line = { level: 'normal', lane: 'default', basePriority: undefined, kind: 'fresh' } as const
 })
 
 it('changes nothing in a store that does not know the queue', async () => {

@@ -21,7 +21,7 @@ export function reap(queue: QueueState, givenBack: Job[], ended: ReadonlySet<str
   for (const lease of expired) {
     if (broughtBack >= STALLED_AT_ONCE) break
     if (ended.has(lease.fence)) continue
-    for (const job of lease.jobs) {
+    for (const job of inLaneOrder(lease.jobs)) {
       const tenant = queue.tenant(job.tenant)
       const { isCanceling } = job
       noLongerRuns(queue, tenant, job)
@@ -32,6 +32,13 @@ export function reap(queue: QueueState, givenBack: Job[], ended: ReadonlySet<str
     queue.leases.splice(queue.leases.indexOf(lease), 1)
   }
   return broughtBack
+}
+
+/** A claim does not keep the order of its jobs: it is known by their lanes and numbers. */
+export function inLaneOrder(jobs: readonly Job[]): Job[] {
+  const laneOf = ({ level, lane, tenant }: Job): string => `${level}:${lane}:${tenant}`
+  const byLane = (a: Job, b: Job): number => (laneOf(a) < laneOf(b) ? -1 : laneOf(a) > laneOf(b) ? 1 : 0)
+  return [...jobs].sort((a, b) => byLane(a, b) || Number(a.sequence) - Number(b.sequence) || (a.key < b.key ? -1 : 1))
 }
 
 function stall(queue: QueueState, tenant: Tenant, job: Job, givenBack: Job[]): void {

@@ -17,7 +17,7 @@ export function neverEarly({ jobs }: Lives, { clockToleranceMs }: CheckerOptions
 
 /**
  * C12: jobs of a lane are first claimed in the order they were submitted (as far as no fault took a claim away before
- * it could start), and a job of an ordered lane waits for the end of the one before.
+ * it could start), those of one claim start in it whatever happens, and a job of an ordered lane waits for the end of the one before.
  */
 export function laneOrder({ jobs, faults }: Lives, options: CheckerOptions): Violation[] {
   const lanes = new Map<string, { life: JobLife; submission: Submission }[]>()
@@ -40,8 +40,12 @@ export function laneOrder({ jobs, faults }: Lives, options: CheckerOptions): Vio
         if (end !== undefined && first.start.at < end.at - options.clockToleranceMs) {
           return violation(`started before ${before.job}, which stands before it in an ordered lane, had ended`)
         }
-      } else if (faults.length === 0 && !submission.spec.delayMs && !before.submissions[0]?.spec.delayMs) {
-        if (first.fence < (before.deliveries[0] as Delivery).fence) return violation(`was claimed before ${before.job}`)
+      } else if (!submission.spec.delayMs && !before.submissions[0]?.spec.delayMs) {
+        const earlier = byTime(before.deliveries)[0] as Delivery
+        if (first.fence === earlier.fence && first.start.at < earlier.start.at)
+          return violation(`started before ${before.job}, which stands before it and was claimed with it`)
+        if (faults.length === 0 && first.fence < (before.deliveries[0] as Delivery).fence)
+          return violation(`was claimed before ${before.job}`)
       }
       return []
     })
