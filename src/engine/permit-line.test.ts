@@ -120,6 +120,18 @@ it('asks again for grants that came too late, and gives them back with that', as
   ])
 })
 
+it('says which members of a pool had granted what it gives back', async () => {
+  const granted = [
+    { callers: 1, grant: { tokens: 'x' } },
+    { callers: 1, isGranted: false, waitUs: 1_000 },
+  ]
+  const { line, calls } = lineWith(answers(granted, { freshMs: -1, fence: '7' }), grantsAll)
+
+  await askFor(line, [2, 5])
+
+  expect(calls[1]?.stale).toEqual({ fence: '7', permits: 2, members: [{ limit: 'tokens', member: 'x', permits: 2 }] })
+})
+
 it('denies after five grants that came too late, and gives the last back with the next call', async () => {
   const { line, calls } = lineWith(tooLate, tooLate, tooLate, tooLate, tooLate, grantsAll)
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { InvalidOptionsError, StoreUnavailableError } from '../errors.ts'
 import type { Level } from '../store/names.ts'
-import type { Acquire, AcquireReply } from '../store/scripts/acquire-permits.ts'
+import type { Acquire, AcquireReply, StaleGrants } from '../store/scripts/acquire-permits.ts'
 
 /** What a caller without a job gets. */
 export interface Permit {
@@ -24,12 +24,6 @@ export interface Caller {
   readonly onUnavailable: 'deny' | 'allow'
   readonly resolve: (permit: Permit) => void
   readonly reject: (error: unknown) => void
-}
-
-/** Grants that came too late to be used. */
-interface Stale {
-  readonly fence: string
-  readonly permits: number
 }
 
 type Answered = Extract<AcquireReply, { word: 'answers' }>
@@ -57,7 +51,7 @@ export class PermitLine {
   #inFlight = 0
   #isScheduled = false
   /** What nobody asked for again; the next call tells of it. */
-  #stale: Stale | undefined
+  #stale: StaleGrants | undefined
 
   constructor(parts: {
     limits: readonly string[]
@@ -124,7 +118,7 @@ export class PermitLine {
         }
         const isFresh = reply.freshMs === undefined || this.#clock.now() - sentAt <= reply.freshMs
         left = settle(left, reply, isFresh)
-        stale = left.length > 0 ? { fence: reply.fence, permits: sumOf(left) } : undefined
+        stale = left.length > 0 ? staleOf(reply, left) : undefined
         if (tries < TRIES) continue
         for (const { resolve } of left) resolve(denied(reply.freshMs ?? 0, null))
         break
@@ -136,7 +130,7 @@ export class PermitLine {
     }
   }
 
-  #call(callers: readonly Caller[], stale: Stale | undefined): Promise<AcquireReply> {
+  #call(callers: readonly Caller[], stale: StaleGrants | undefined): Promise<AcquireReply> {
     const permits = callers.map((caller) => caller.permits)
     const request = { limits: this.#limits, level: this.#level, permits, stale, giveUpAfterMs: PATIENCE_MS }
     return withPatience(this.#acquire(request))
@@ -177,6 +171,19 @@ const noGrant = Object.freeze({})
 
 export function denied(waitMs: number, remaining: number | null): Permit {
   return { granted: false, waitMs, remaining, permits: 0, grant: noGrant, fence: '' }
+}
+
+/** All that was granted by a reply that came too late. */
+function staleOf({ fence, answers }: Answered, late: readonly Caller[]): StaleGrants {
+  const members: { limit: string; member: string; permits: number }[] = []
+  let at = 0
+  for (const { isGranted, callers, grant } of answers) {
+    if (!isGranted) continue
+    const permits = sumOf(late.slice(at, at + callers))
+    at += callers
+    for (const [limit, member] of Object.entries(grant)) members.push({ limit, member, permits })
+  }
+  return { fence, permits: sumOf(late), members }
 }
 
 function sumOf(callers: readonly Caller[]): number {

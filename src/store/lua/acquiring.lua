@@ -53,13 +53,29 @@ function acquiring.costly(found, permits)
   return nil
 end
 
--- Grants that came too late to be used.
-function acquiring.take_back(q, found, fence, permits)
+-- Of a quota nobody has called: it is not in flight, and the next may ask.
+local function take_back_reserved(state, fence, permits, member)
+  local reservations = require "reservations"
+  state.meter.refund(state, permits, fence, member)
+  reservations.settle(state, member, permits)
+end
+
+-- Grants that came too late to be used. `members` says which of pools had granted them: "<limit>=<member>=<permits>",
+-- joined by &.
+function acquiring.take_back(q, found, fence, permits, members)
   for _, entry in ipairs(found) do
     local state = entry.state
     if state.known then
       state.meter.refund(state, permits, fence)
       jitter.stale(state.known, q.now, permits)
+    elseif state.rule.kind == "quota" and not state.rule.members then
+      take_back_reserved(state, fence, permits, "")
+    elseif state.rule.kind == "quota" then
+      for limit, member, of_it in string.gmatch(members, "([^=&]+)=([^=&]*)=(%d+)") do
+        if limit == state.rule.name then
+          take_back_reserved(state, fence, tonumber(of_it), member)
+        end
+      end
     end
   end
 end
@@ -189,7 +205,7 @@ end
 
 -- The reply to all callers; what they were granted is for the script to save. The names stand in `list`, and then how
 -- many callers in a row ask for how many permits.
-function acquiring.run(q, level, fence, stale_fence, stale_permits, list, from, names)
+function acquiring.run(q, level, fence, stale, list, from, names)
   local found, problem = acquiring.find(q, level, list, from, names)
   if not found then
     return problem
@@ -201,8 +217,8 @@ function acquiring.run(q, level, fence, stale_fence, stale_permits, list, from, 
   if problem then
     return problem
   end
-  if stale_permits > 0 then
-    acquiring.take_back(q, found, stale_fence, stale_permits)
+  if stale.permits > 0 then
+    acquiring.take_back(q, found, stale.fence, stale.permits, stale.members)
   end
   for i = from + names, #list, 2 do
     acquiring.ask(q, found, level, tonumber(list[i]), tonumber(list[i + 1]), fence, answers)

@@ -59,6 +59,18 @@ it('keeps the mark of a refused high caller beside the limit', async () => {
   expect(await ask([1], { level: 'low' })).toMatchObject({ answers: [{ isGranted: false, waitUs: 21_112 }] })
 })
 
+it('takes back from a quota what it granted too late: the next caller is the one that asks', async () => {
+  await store.begin({ limits: { queue: { rate: slow, left: { kind: 'quota' } } } })
+  const both = { limits: ['rate', 'left'] }
+  const late = await ask([1], both)
+  const fence = late.word === 'answers' ? late.fence : ''
+
+  const again = await ask([1], { ...both, stale: { fence, permits: 1, members: [] } })
+
+  expect(again).toMatchObject({ word: 'answers', answers: [{ isGranted: true }] })
+  expect(await ask([1], both)).toMatchObject({ answers: [{ isGranted: false, waitUs: 60_000_000 }] })
+})
+
 it('reserves of a quota for a minute', async () => {
   await store.begin({ limits: { queue: { kind: 'quota' } } })
 

@@ -2,14 +2,21 @@ import type { Level } from '../names.ts'
 import type { Requests } from '../requests.ts'
 import { acquirePermits as script } from '../scripts.generated.ts'
 
+/** Grants of an earlier call that came too late to be used. */
+export interface StaleGrants {
+  readonly fence: string
+  readonly permits: number
+  /** Which members of pools granted how many of them. */
+  readonly members: readonly { readonly limit: string; readonly member: string; readonly permits: number }[]
+}
+
 /** Many callers who ask the same limits. */
 export interface AcquireRequest {
   readonly limits: readonly string[]
   readonly level: Level
   /** Of each caller. */
   readonly permits: readonly number[]
-  /** Grants of an earlier call that came too late to be used. */
-  readonly stale: { readonly fence: string; readonly permits: number } | undefined
+  readonly stale: StaleGrants | undefined
   readonly giveUpAfterMs?: number
   readonly nowUs?: string
 }
@@ -57,6 +64,7 @@ type Arguments = (
   level: string
   staleFence: number
   stalePermits: number
+  staleMembers: string
   names: number
   asked: (string | number)[]
 }
@@ -74,6 +82,7 @@ export async function acquire(
     level,
     staleFence: Number(stale?.fence ?? 0),
     stalePermits: stale?.permits ?? 0,
+    staleMembers: (stale?.members ?? []).map((each) => `${each.limit}=${each.member}=${each.permits}`).join('&'),
     names: limits.length,
     asked,
   })

@@ -18,8 +18,9 @@ local server = ARGV[3] -- id of the server the client is connected to
 local level = ARGV[4] -- of the callers
 local stale_fence = tonumber(ARGV[5]) -- of grants that came too late to be used
 local stale_permits = tonumber(ARGV[6]) -- how many these are
-local names = tonumber(ARGV[7]) -- how many limits
-local asked, asked_from = ARGV, 8 -- list: the limits, then pairs: callers in a row, permits of each
+local stale_members = ARGV[7] -- of pools that had granted them: "<limit>=<member>=<permits>", joined by &
+local names = tonumber(ARGV[8]) -- how many limits
+local asked, asked_from = ARGV, 9 -- list: the limits, then pairs: callers in a row, permits of each
 
 local known = requests.recall(client_key, request)
 if known then
@@ -30,7 +31,8 @@ local q = alone.open(group_limits_key, group_queues_key, asked, asked_from, name
 if not q then
   return { "unregistered" }
 end
-local reply = acquiring.run(q, level, now, stale_fence, stale_permits, asked, asked_from, names)
+local stale = { fence = stale_fence, permits = stale_permits, members = stale_members }
+local reply = acquiring.run(q, level, now, stale, asked, asked_from, names)
 if reply[1] == "answers" then
   group.save(q)
 end

@@ -141,11 +141,26 @@ it('takes back what came too late, and widens the jitter by it', async () => {
   const late = await ask([1, 1])
   const fence = late.word === 'answers' ? late.fence : ''
 
-  const again = await ask([1, 1], { stale: { fence, permits: 2 } })
+  const again = await ask([1, 1], { stale: { fence, permits: 2, members: [] } })
 
   expect(again).toMatchObject({ word: 'answers', freshMs: 6, answers: [{ callers: 2, isGranted: true }] })
   const { '@limits': hash } = await store.dump()
   expect(hash).toMatchObject({ hash: { 'slow/jitter': '10000:1000000000:4:2:1000000000' } })
+})
+
+it('takes back from a pool what its members had granted too late: they are free to ask at once', async () => {
+  await begin({ slow: { ...slow, jitterMs: 10 }, tokens })
+  const both = { limits: ['slow', 'tokens'] }
+  const late = await ask([1, 1], both)
+  const fence = late.word === 'answers' ? late.fence : ''
+  const members = ['x', 'y'].map((member) => ({ limit: 'tokens', member, permits: 1 }))
+
+  const again = await ask([1, 1], { ...both, stale: { fence, permits: 2, members } })
+
+  expect(again).toMatchObject({ answers: [{ grant: { tokens: 'x' } }, { grant: { tokens: 'y' } }] })
+  expect((await store.dump())['@limits']).toMatchObject({
+    hash: { tokens: '0|x,-1,0,0,0,1|y,-1,0,0,0,1', 'tokens/reserved': '|1000,1,x|1000,1,y' },
+  })
 })
 
 it('names the member of a pool, and counts it as in flight until a minute has passed', async () => {
