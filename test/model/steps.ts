@@ -25,7 +25,7 @@ import { watchAction } from '../../src/store/scripts/watch-action.ts'
 import type { DeclaredSettings, SettingsPatch } from '../../src/store/settings.ts'
 import { isClosed, isOver, type Action as OpenAction } from './reference/action.ts'
 import { inLaneOrder } from './reference/recovery.ts'
-import { claimedTextOf, type Job } from './reference/tenant.ts'
+import { claimedTextOf, type Job, textOf } from './reference/tenant.ts'
 import type { Client, Held, World } from './world.ts'
 
 /** A line to submit: ids are numbers, so that some of them come again; a delay makes it a later one. */
@@ -188,7 +188,7 @@ async function perform(world: World, action: Action): Promise<void> {
       model.pauseQueue(action.level, action.isPaused, now)
       return
     case 'letter': {
-      const dead = model.deadLetters()
+      const dead = model.deadLetters(now)
       const job = pick(dead.length > 0 ? dead : model.jobs, action.which)
       if (!job) return
       const take = { jobKey: job.key, retries: action.retries, nowUs }
@@ -430,14 +430,14 @@ async function compareJob(world: World, named: Job | undefined): Promise<void> {
 }
 
 async function compareLetters(world: World): Promise<void> {
-  const dead = world.model.deadLetters()
-  const page = { from: 1, count: 3 }
+  const dead = world.model.deadLetters(world.now)
+  const page = { from: 1, count: 3, nowUs: world.nowUs }
   const found = await readDeadLetters(world.redis, world.client(0).keys, page)
   const letters = dead.slice(page.from, page.from + page.count).map((job) => ({
     jobKey: job.key,
     diedAt: Math.floor(job.at / 1000),
     reason: job.reason,
-    record: decodeRecord(world.model.readJob({ ...job, digest: '' }, world.now).text as string),
+    record: decodeRecord(textOf(job)),
   }))
   deepStrictEqual(found, { total: dead.length, letters })
 }

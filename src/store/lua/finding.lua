@@ -101,8 +101,10 @@ function finding.find(q, job, is_known)
   end
   local letter = redis.call("HGET", q.keys.dead_jobs, job)
   if letter then
-    found.reason, found.text = string.match(letter, "^%d+,([^\n]*)\n(.*)$")
-    found.state = "failed"
+    local died, reason, text = string.match(letter, "^(%d+),([^\n]*)\n(.*)$")
+    -- Past its time nothing is shown of it but how it ended.
+    found.text = tonumber(died) * 1000 > q.now - q.settings.keep_dead and text or nil
+    found.state, found.reason = "failed", reason
   elseif mark then
     found.state = "canceled"
   elseif was_numbered or is_known then

@@ -142,12 +142,13 @@ function moves.stalled(q, tenant, level, lane, sequence, job, text)
   return "delayed"
 end
 
--- Dead letters past their time, a few at once; their number is counted. Read before the first write.
+-- Read before the first write.
 local function expired_letters(q)
   if #q.buried == 0 then
     return {}
   end
-  return redis.call("ZRANGEBYSCORE", q.keys.dead, "-inf", q.now - q.settings.keep_dead, "LIMIT", 0, TRIMMED_AT_ONCE)
+  local expiring = require "expiring"
+  return expiring.find(q, TRIMMED_AT_ONCE)
 end
 
 local function expired_marks(q)
@@ -175,9 +176,8 @@ function moves.save(q)
     redis.call("HDEL", q.keys.aside, unpack(q.unset_aside))
   end
   if #q.expired_letters > 0 then
-    redis.call("ZREM", q.keys.dead, unpack(q.expired_letters))
-    redis.call("HDEL", q.keys.dead_jobs, unpack(q.expired_letters))
-    queue.count(q, "dead_expired", #q.expired_letters)
+    local expiring = require "expiring"
+    expiring.forget(q, q.expired_letters)
   end
   for i = 1, #q.buried, 2 do
     redis.call("HSET", q.keys.dead_jobs, q.buried[i], q.buried[i + 1])

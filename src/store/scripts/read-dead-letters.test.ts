@@ -20,7 +20,7 @@ async function bury(tenant: string): Promise<void> {
 }
 
 function read(from: number, count: number) {
-  return readDeadLetters(store.redis, store.keys(), { from, count })
+  return readDeadLetters(store.redis, store.keys(), { from, count, nowUs: store.nowUs })
 }
 
 it('lists the newest first, page by page, and changes nothing', async () => {
@@ -74,4 +74,17 @@ it('finds none in an empty store, out of memory or not', async () => {
   await store.empty()
 
   expect(await store.outOfMemory(() => read(0, 10))).toEqual({ total: 0, letters: [] })
+})
+
+it('leaves out those past their time, though nobody has taken them away yet', async () => {
+  await store.begin({ keepDeadLettersMs: 3_600_000 })
+  await bury('a')
+  store.now += 1_000_000
+  await bury('b')
+  store.now += 3_599_000_000
+
+  const { total, letters } = await read(0, 10)
+
+  expect([total, ...letters.map(({ jobKey }) => jobKey.at(-1))]).toEqual([1, 'b'])
+  expect(await store.client.zcard(store.keys().dead)).toBe(2)
 })

@@ -15,9 +15,10 @@ export interface FoundLetter {
 export async function readDeadLetters(
   redis: Redis,
   keys: QueueKeys,
-  page: { from: number; count: number },
+  page: { from: number; count: number; nowUs?: string },
 ): Promise<{ total: number; letters: FoundLetter[] }> {
-  const reply = await runScript(redis, script, keys, page)
+  const { from, count, nowUs: nowGiven = '' } = page
+  const reply = await runScript(redis, script, keys, { nowGiven, from, count })
   const [, total, flat] = reply as ['letters', number, string[]]
   const letters: FoundLetter[] = []
   for (let at = 0; at < flat.length; at += 2) {

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Retries or discards dead letters that fit a filter, oldest first, a bounded number at once.
+-- Retries or discards dead letters that fit a filter, oldest first, a bounded number at once. Those past their time are
+-- none, and some of them go on the way.
 -- Replies {"swept", looked, taken, from, skip, to, left}: where to go on (`from` is "" when all were looked at) and how
 -- many letters there are; or {"unregistered"}.
 local time = require "time"
@@ -10,6 +11,7 @@ local places = require "places"
 local record = require "record"
 local actions = require "actions"
 local letters = require "letters"
+local expiring = require "expiring"
 local requests = require "requests"
 local waking = require "waking"
 local queue_key = KEYS[1] -- hash: the queue's state
@@ -45,6 +47,8 @@ local type_wanted = ARGV[10] -- type of job, or empty
 local action_wanted = ARGV[11] -- name of an action, or empty
 local reason_wanted = ARGV[12] -- why it died, or empty
 local error_wanted = ARGV[13] -- text in the error's message, or empty
+
+local TRIMMED_AT_ONCE = 100
 
 local known = requests.recall(client_key, request)
 if known then
@@ -93,6 +97,11 @@ local function letter_of(job)
   return fits(reason, text) and text or nil
 end
 
+local oldest = expiring.instant(q) + 1
+if tonumber(from) == nil or tonumber(from) < oldest then
+  from, skip = string.format("%d", oldest), 0
+end
+local expired = retries >= 0 and expiring.find(q, TRIMMED_AT_ONCE) or {}
 local to = to_given ~= "" and to_given or string.format("%d", q.now)
 local found = redis.call("ZRANGEBYSCORE", dead_key, from, to, "WITHSCORES", "LIMIT", skip, looks)
 local looked, taken = 0, 0
@@ -124,8 +133,9 @@ local sleeper = retries == 1 and taken > 0 and waking.find(q)
 if q.actions then
   actions.close(q)
 end
-local left = redis.call("ZCARD", dead_key) - (retries >= 0 and taken or 0)
+local left = redis.call("ZCOUNT", dead_key, string.format("%d", oldest), "+inf") - (retries >= 0 and taken or 0)
 
+expiring.forget(q, expired)
 letters.save(q)
 actions.save(q)
 tenants.save(q)

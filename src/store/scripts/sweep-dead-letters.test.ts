@@ -149,3 +149,17 @@ it('changes nothing in a store that does not know the queue', async () => {
   await expect(sweep('retry')).rejects.toThrow('unregistered')
   expect(await store.dump()).toEqual({})
 })
+
+it('retries none that is past its time, and takes some of these away', async () => {
+  await store.begin({ keepDeadLettersMs: 3_600_000 })
+  await bury('a', 1)
+  store.now += 3_600_000_000
+
+  const count = await sweep('count')
+  const { reply, changes } = await store.changesOf(() => sweep('retry'))
+
+  expect(count).toMatchObject({ taken: 0, left: 0 })
+  expect(reply).toMatchObject({ looked: 0, taken: 0, cursor: undefined, left: 0 })
+  expect(changes).toMatchObject({ dead: null, 'dead:jobs': null, queue: { dead_expired: '1' } })
+  expect(changes).not.toHaveProperty('delayed')
+})

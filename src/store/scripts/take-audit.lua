@@ -1,13 +1,17 @@
 #!lua flags=allow-oom
 -- Takes the slow audit of the queue for a while, or keeps it: one process at a time goes on with it, from where the
--- last one says that it was. Saves work only: each step of an audit is right by itself, whoever takes it.
+-- last one says that it was. Saves work only: each step of an audit is right by itself, whoever takes it. With each step
+-- dead letters past their time go, where no other job dies that would take them away.
 -- Replies {"taken", quiet, position}: for how many µs nobody has claimed anything, and where to go on (empty: a new
 -- round begins); {"wait", µs}: another has it, or the next round is not due; or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local auditing = require "auditing"
+local expiring = require "expiring"
 local queue_key = KEYS[1] -- hash: the queue's state
 local audit_key = KEYS[2] -- hash: who audits the queue, and how far that is
+local dead_key = KEYS[3] -- zset: job → when it became a dead letter
+local dead_jobs_key = KEYS[4] -- hash: job → reason and record
 local now_given = ARGV[1] -- µs; empty: the server's time
 local client = ARGV[2] -- who asks
 local lease = tonumber(ARGV[3]) -- µs
@@ -16,8 +20,9 @@ local position = ARGV[5] -- how far it is; "end": the round is over; empty: the 
 
 -- ms. Where nobody works for the queue any more, nothing of it is to stay for this.
 local KEPT = 86400000
+local TRIMMED_AT_ONCE = 500 -- dead letters
 
-local q = queue.open({ queue = queue_key }, time.now(now_given))
+local q = queue.open({ queue = queue_key, dead = dead_key, dead_jobs = dead_jobs_key }, time.now(now_given))
 if not q then
   return { "unregistered" }
 end
@@ -48,4 +53,9 @@ redis.call(
 )
 redis.call("HDEL", audit_key, "due")
 redis.call("PEXPIRE", audit_key, KEPT)
+local expired = expiring.find(q, TRIMMED_AT_ONCE)
+if #expired > 0 then
+  expiring.forget(q, expired)
+  queue.save(q)
+end
 return { "taken", auditing.quiet(q), at }

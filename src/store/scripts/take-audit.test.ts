@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { ScriptStore } from '../../testing/script-store.ts'
+import { finishedAs, ScriptStore } from '../../testing/script-store.ts'
 import { takeAudit } from './take-audit.ts'
 
 let store: ScriptStore
@@ -71,4 +71,16 @@ it('changes nothing in a store that does not know the queue', async () => {
 
   await expect(take('one')).rejects.toThrow('unregistered')
   expect(await store.dump()).toEqual({})
+})
+
+it('takes dead letters away that are past their time, where no other job dies', async () => {
+  await store.begin({ keepDeadLettersMs: 3_600_000 })
+  await store.submit('a', 2)
+  const claim = await store.claim(2)
+  await store.claim(0, { finished: finishedAs(claim, { outcome: 'dead', reason: 'failed', error: '{}' }) })
+  store.now += 3_600_000_000
+
+  const { changes } = await store.changesOf(() => take('one'))
+
+  expect(changes).toMatchObject({ dead: null, 'dead:jobs': null, queue: { dead_expired: '2' } })
 })

@@ -8,6 +8,7 @@ local opening = require "opening"
 local tenants = require "tenants"
 local actions = require "actions"
 local letters = require "letters"
+local expiring = require "expiring"
 local requests = require "requests"
 local waking = require "waking"
 local queue_key = KEYS[1] -- hash: the queue's state
@@ -47,7 +48,7 @@ local q = opening.open(
     delayed = delayed_key, aside = aside_key, canceled = canceled_key, dead = dead_key, dead_jobs = dead_jobs_key }
 )
 local letter = q and redis.call("HGET", dead_jobs_key, job)
-if not letter then
+if not letter or tonumber(redis.call("ZSCORE", dead_key, job) or q.now) <= expiring.instant(q) then
   return { "unknown" }
 end
 local sleeper

@@ -95,6 +95,14 @@ it('changes nothing for a letter that is not there', async () => {
   expect(changes).toEqual({})
 })
 
+it('knows no letter that is past its time', async () => {
+  await store.begin({ keepDeadLettersMs: 3_600_000 })
+  await bury()
+  store.now += 3_600_000_000
+
+  expect(await take(true)).toBe('unknown')
+})
+
 it.each([true, false])('answers a repeated request from memory and changes nothing (retries: %s)', async (retries) => {
   await bury()
   const first = await take(retries)

@@ -124,7 +124,7 @@ export function takeDeadLetter(
   now: number,
 ): 'retried' | 'discarded' | 'unknown' {
   queue.begin(now)
-  if (job.state !== 'failed') return 'unknown'
+  if (job.state !== 'failed' || job.at <= now - queue.values.keep_dead) return 'unknown'
   if (retries) {
     const action = job.action
     const isByItself = action && (isOver(action) || action.state === 'AGGREGATING')

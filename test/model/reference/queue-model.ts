@@ -118,8 +118,8 @@ export class QueueModel extends QueueState {
     return readJob(this, job, now)
   }
 
-  deadLetters(): Job[] {
-    return deadLetters(this)
+  deadLetters(now: number): Job[] {
+    return deadLetters(this, now)
   }
 
   limitRows(name: string, now: number): { activeTenants: number; rows: LimitRow[] } {

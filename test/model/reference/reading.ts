@@ -57,7 +57,7 @@ export function readJob(queue: QueueState, job: Job | undefined, now: number): J
   const tenant = queue.tenants.find(({ name }) => name === job.tenant)
   const lane = tenant?.lanes.find(({ level, token }) => level === job.level && token === job.lane)
   const isNumbered = lane?.next !== undefined && !job.sequence.startsWith('0')
-  const isKept = job.state === 'waiting' || job.state === 'delayed' || job.state === 'running' || job.state === 'failed'
+  const isKept = ['waiting', 'delayed', 'running'].includes(job.state) || isShown(queue, job)
   if (job.state === 'succeeded' && job.digest === '' && !isNumbered) return unknown
   const isInLane = lane?.front.includes(job) || lane?.list.includes(job)
   // Who forgets an action forgets how its jobs ended, as far as nothing else says.
@@ -72,9 +72,16 @@ export function readJob(queue: QueueState, job: Job | undefined, now: number): J
   }
 }
 
-/** Newest first. */
-export function deadLetters(queue: QueueState): Job[] {
-  return queue.jobs.filter(({ state }) => state === 'failed').sort((a, b) => b.at - a.at || (a.key < b.key ? 1 : -1))
+/** Whether a job is a dead letter that is shown as a whole; by its own record of when it died, which is in ms. */
+function isShown(queue: QueueState, { state, at }: Job): boolean {
+  return state === 'failed' && Math.floor(at / 1000) * 1000 > queue.now - queue.values.keep_dead
+}
+
+/** Newest first, without those past their time. */
+export function deadLetters(queue: QueueState, now: number): Job[] {
+  return queue.jobs
+    .filter(({ state, at }) => state === 'failed' && at > now - queue.values.keep_dead)
+    .sort((a, b) => b.at - a.at || (a.key < b.key ? 1 : -1))
 }
 
 export function limitRows(queue: QueueState, name: string, now: number): { activeTenants: number; rows: LimitRow[] } {
