@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { stripVTControlCharacters } from 'node:util'
 
 // A column each: ASCII, the letters of Western Europe, and what tables and bars are drawn with.
-const NARROW = /^[ -~¡-¬®-ÿ–…█░]*$/
+const NARROW = /^[ -~¡-¬®-ÿ–…≥█░]*$/
 
 const require = createRequire(import.meta.url)
 

@@ -204,6 +204,18 @@ describe('a simulation', () => {
     expect(backlog.toSorted((a, b) => b - a)).toEqual(backlog)
   })
 
+  it('has values over time up to its very end', async () => {
+    const { timesMs, groups, tookMs } = await simulated({
+      duration: '1min',
+      queue: { limits: { queue: '10/s' } },
+      tenants: [flood],
+    })
+
+    expect(timesMs.at(-1)).toBe(tookMs)
+    expect(groups[0]?.backlog).toHaveLength(timesMs.length)
+    expect(groups[0]?.backlog.at(-1)).toBe(groups[0]?.wait.unstarted)
+  })
+
   it('can be stopped', async () => {
     const plan = checkPlan({ duration: '366d', tenants: [{ name: 'a', arrivals: { rate: '100/s' } }] })
     const controller = new AbortController()

@@ -98,6 +98,7 @@ export class Simulation {
   #open = 0
   #ended = 0
   #lastEndAt = 0
+  #nextSampleAt = 0
 
   constructor(plan: CheckedPlan) {
     this.#plan = plan
@@ -154,6 +155,7 @@ export class Simulation {
   #end(): SimulationRecord {
     this.#now = this.#plan.drains ? Math.max(this.#endUs, this.#lastEndAt) : this.#endUs
     for (const tenant of this.#records.values()) this.#countUnstarted(tenant)
+    if (this.#now >= this.#nextSampleAt) this.#series.record()
     return {
       plan: this.#plan,
       groups: this.#groups,
@@ -305,7 +307,8 @@ export class Simulation {
   }
 
   #planSample(): void {
-    this.#events.plan(this.#now + this.#series.periodUs, {
+    this.#nextSampleAt = this.#now + this.#series.periodUs
+    this.#events.plan(this.#nextSampleAt, {
       happen: () => {
         this.#series.record()
         this.#planSample()

@@ -111,6 +111,17 @@ describe('the chart of a simulation', () => {
     expect(points.at(-1)?.x).toBeGreaterThan(points[0]?.x ?? 0)
   })
 
+  it('cuts names that are too long for the picture', async () => {
+    const name = 'x'.repeat(150)
+    const plan = checkPlan({ duration: '1min', tenants: [{ name, arrivals: { rate: '1/s' } }] })
+
+    const texts = Array.from(chartOf(reportOf(await new Simulation(plan).run())).matchAll(/<text[^>]*>([^<]*)</g))
+
+    const longest = Math.max(...texts.map(([, words = '']) => words.length))
+    expect(texts.map(([, words]) => words)).toContain(`${'x'.repeat(21)}…`)
+    expect(longest).toBe(120)
+  })
+
   it('draws the use of a limit between none and all of it', () => {
     const [bottom = 0, , , , top = 0] = gridOf(1)
     const used = report.limits[0]?.used.overTime ?? []

@@ -1,6 +1,8 @@
 import type { SimulationReport } from '../../simulate/report.ts'
 import { sayDuration } from '../duration.ts'
+import { cutToWidth } from '../text-width.ts'
 import { nameOf, summarize, tellOthers } from './summary.ts'
+import { timeTicks } from './time-ticks.ts'
 
 /** What is drawn over time. */
 interface Curve {
@@ -21,12 +23,15 @@ const WIDTH = 960
 const LEFT = 70
 const RIGHT = 190
 const PANEL_HEIGHT = 190
-const FIRST_TOP = 96
+const FIRST_TOP = 116
 const SECOND_TOP = FIRST_TOP + PANEL_HEIGHT + 66
 const HEIGHT = SECOND_TOP + PANEL_HEIGHT + 44
 const PLOT_WIDTH = WIDTH - LEFT - RIGHT
 const LINES = 4
 const MOST_CURVES = 7
+/** What fits before the edge, in letters. */
+const LEGEND_WIDTH = 22
+const SAID_WIDTH = 120
 
 // Told apart by those who do not see all colours (Okabe and Ito), and readable on light and on dark.
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#8c8c8c']
@@ -36,6 +41,7 @@ const STYLE = `
   text { font: 12px system-ui, sans-serif; fill: #7a7f87; }
   .title { font-size: 15px; font-weight: 600; }
   .said { font-size: 13px; }
+  .head { font-weight: 600; }
   .grid { stroke: #7a7f87; stroke-opacity: 0.25; }
   .curve { fill: none; stroke-width: 2; stroke-linejoin: round; }
 `
@@ -53,7 +59,10 @@ export function chartOf(report: SimulationReport): string {
     `<desc>${escaped(sentences.join(' '))}</desc>`,
     `<style>${STYLE}</style>`,
     `<text class="title" x="${LEFT}" y="26">Simulation of ${sayDuration(report.tookMs)}</text>`,
-    ...said.map((sentence, at) => `<text class="said" x="${LEFT}" y="${46 + at * 18}">${escaped(sentence)}</text>`),
+    ...said.map(
+      (sentence, at) =>
+        `<text class="said" x="${LEFT}" y="${46 + at * 18}">${escaped(cutToWidth(sentence, SAID_WIDTH))}</text>`,
+    ),
     ...panels.flatMap((panel) => drawPanel(panel, report)),
     '</svg>',
     '',
@@ -67,7 +76,8 @@ function backlogPanel({ groups }: SimulationReport): Panel {
     .toSorted((a, b) => peak(b) - peak(a))
     .slice(0, MOST_CURVES)
   const most = roundUp(Math.max(1, ...curves.map(peak)))
-  const label = (value: number) => value.toLocaleString('en', { maximumFractionDigits: 1 })
+  const notation = most >= 1e6 ? 'compact' : 'standard'
+  const label = (value: number) => value.toLocaleString('en', { maximumFractionDigits: 1, notation })
   return { title: 'Jobs waiting', curves, most, label, top: FIRST_TOP }
 }
 
@@ -81,13 +91,12 @@ function usePanel({ limits, hands }: SimulationReport): Panel {
   return { title: 'Use of limits and hands', curves, most: 1, label, top: SECOND_TOP }
 }
 
-function drawPanel(panel: Panel, { timesMs }: SimulationReport): string[] {
-  const end = timesMs.at(-1) ?? 1
+function drawPanel(panel: Panel, { timesMs, tookMs }: SimulationReport): string[] {
   return [
-    `<text x="${LEFT}" y="${panel.top - 10}" font-weight="600">${panel.title}</text>`,
+    `<text class="head" x="${LEFT}" y="${panel.top - 12}">${panel.title}</text>`,
     ...gridOf(panel),
-    ...timeAxis(panel, end),
-    ...panel.curves.flatMap((curve, at) => drawCurve(curve, at, panel, timesMs)),
+    ...timeAxis(panel, tookMs),
+    ...panel.curves.flatMap((curve, at) => drawCurve(curve, at, panel, { timesMs, tookMs })),
   ]
 }
 
@@ -103,23 +112,26 @@ function gridOf({ top, most, label }: Panel): string[] {
 }
 
 function timeAxis({ top }: Panel, endMs: number): string[] {
-  return Array.from({ length: 7 }, (_, tick) => {
-    const ms = (endMs * tick) / 6
-    const anchor = tick === 0 ? 'start' : tick === 6 ? 'end' : 'middle'
-    return `<text x="${xOf(ms, endMs)}" y="${top + PANEL_HEIGHT + 18}" text-anchor="${anchor}">${sayDuration(ms)}</text>`
-  })
+  const y = top + PANEL_HEIGHT + 18
+  return timeTicks(endMs).map(
+    ({ ms, label }) => `<text x="${xOf(ms, endMs)}" y="${y}" text-anchor="middle">${label}</text>`,
+  )
 }
 
-function drawCurve({ name, values }: Curve, at: number, panel: Panel, timesMs: readonly number[]): string[] {
-  const end = timesMs.at(-1) ?? 1
+function drawCurve(
+  { name, values }: Curve,
+  at: number,
+  panel: Panel,
+  { timesMs, tookMs }: Pick<SimulationReport, 'timesMs' | 'tookMs'>,
+): string[] {
   const colour = COLOURS[at % COLOURS.length]
-  const points = values.map((value, index) => `${xOf(timesMs[index] ?? 0, end)},${yOf(value, panel)}`).join(' ')
+  const points = values.map((value, index) => `${xOf(timesMs[index] ?? 0, tookMs)},${yOf(value, panel)}`).join(' ')
   const y = panel.top + 8 + at * 18
   const x = LEFT + PLOT_WIDTH + 14
   return [
     `<polyline class="curve" stroke="${colour}" data-name="${escaped(name)}" points="${points}"><title>${escaped(name)}</title></polyline>`,
     `<line x1="${x}" x2="${x + 16}" y1="${y}" y2="${y}" stroke="${colour}" stroke-width="3"/>`,
-    `<text x="${x + 22}" y="${y + 4}">${escaped(shortened(name))}</text>`,
+    `<text x="${x + 22}" y="${y + 4}">${escaped(cutToWidth(name, LEGEND_WIDTH))}</text>`,
   ]
 }
 
@@ -140,10 +152,6 @@ function toTenths(value: number): number {
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value))
   return ([1, 2, 4, 8, 10].find((step) => step * power >= value) ?? 10) * power
-}
-
-function shortened(name: string): string {
-  return name.length > 22 ? `${name.slice(0, 21)}…` : name
 }
 
 /** As XML can hold it: control characters cannot be in it at all, and no name has any. */
