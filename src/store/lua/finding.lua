@@ -4,7 +4,7 @@ local record = require "record"
 
 local finding = {}
 
--- Leases looked through for a running job: there are about as many as there are claims in flight.
+-- Leases looked through at once for a running job: there are about as many as there are claims in flight.
 local LEASES = 2000
 
 local function in_list(q, level, lane, sequence, tenant, job, action)
@@ -36,14 +36,22 @@ local function in_list(q, level, lane, sequence, tenant, job, action)
   return redis.call("LINDEX", key, at), nil, at
 end
 
-local function claimed(q, job)
-  for _, member in ipairs(redis.call("ZREVRANGE", q.keys.leases, 0, LEASES - 1)) do
-    local fence, client = string.match(member, "^(%d+):(.*)$")
+-- Among the leases that run out at `from` or later, in that order. The last answer is where to go on when there are more
+-- of them: by the instant, since positions change while nobody looks.
+local function claimed(q, job, from)
+  local found = redis.call("ZRANGEBYSCORE", q.keys.leases, from, "+inf", "WITHSCORES", "LIMIT", 0, LEASES)
+  for i = 1, #found, 2 do
+    local fence, client = string.match(found[i], "^(%d+):(.*)$")
     local value = redis.call("HGET", q.keys.prefix .. "claim:" .. fence, job)
     if value then
-      return record.of_claimed(value), client, fence
+      return record.of_claimed(value), client, fence, nil
     end
   end
+  if #found < 2 * LEASES then
+    return nil, nil, nil, nil
+  end
+  local last = found[#found]
+  return nil, nil, nil, last == from and "(" .. last or last
 end
 
 -- The job's action and whether a mark says that it was cancelled while it waited; nil for a job of no action.
@@ -68,9 +76,10 @@ local function is_dropped(action, found)
     and tonumber(found.sequence) < action.next
 end
 
--- { state, text, … }: state is waiting, delayed, running, failed, canceled or succeeded; nil for a job never seen, or
--- seen too long ago. `is_known` says that the job exists because its id is in the index.
-function finding.find(q, job, is_known)
+-- { state, text, … }: state is waiting, delayed, running, failed, canceled or succeeded, or "again": it may run under a
+-- lease that nobody has looked at yet, so `cursor` is to be given as `leases_from`, which is "-inf" at first. nil for a
+-- job never seen, or seen too long ago. `is_known` says that the job exists because its id is in the index.
+function finding.find(q, job, is_known, leases_from)
   local level, lane, sequence, tenant = places.parse(job)
   if not level then
     return nil
@@ -94,17 +103,19 @@ function finding.find(q, job, is_known)
     found.state = mark and "canceled" or "waiting"
     return found
   end
-  found.text, found.client, found.fence = claimed(q, job)
-  if found.text then
-    found.state = "running"
-    return found
-  end
   local letter = redis.call("HGET", q.keys.dead_jobs, job)
   if letter then
     local died, reason, text = string.match(letter, "^(%d+),([^\n]*)\n(.*)$")
     -- Past its time nothing is shown of it but how it ended.
     found.text = tonumber(died) * 1000 > q.now - q.settings.keep_dead and text or nil
     found.state, found.reason = "failed", reason
+    return found
+  end
+  found.text, found.client, found.fence, found.cursor = claimed(q, job, leases_from)
+  if found.text then
+    found.state = "running"
+  elseif found.cursor then
+    found.state = "again"
   elseif mark then
     found.state = "canceled"
   elseif was_numbered or is_known then
@@ -117,9 +128,9 @@ end
 
 -- By its key, or by its tenant, the name of its action (or empty) and the digest of the id given to it where that is
 -- not empty.
-function finding.at(q, job, tenant, action_name, digest)
+function finding.at(q, job, tenant, action_name, digest, leases_from)
   if digest == "" then
-    return finding.find(q, job, false)
+    return finding.find(q, job, false, leases_from)
   end
   local ids = require "ids"
   local action
@@ -131,7 +142,7 @@ function finding.at(q, job, tenant, action_name, digest)
     end
   end
   local place = ids.find(q, ids.open(q, action), digest)
-  return place and finding.find(q, place .. ":" .. tenant, true)
+  return place and finding.find(q, place .. ":" .. tenant, true, leases_from)
 end
 
 return finding

@@ -180,7 +180,7 @@ function lineup.marks(q, tenant)
   local marks = 0
   for _, job in ipairs(marked) do
     local _, _, _, name = places.parse(job)
-    if name == tenant.name and finding.find(q, job).state == "canceled" then
+    if name == tenant.name and finding.find(q, job, false, "-inf").state == "canceled" then
       marks = marks + 1
     end
   end

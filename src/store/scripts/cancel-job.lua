@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- Cancels one job. A waiting one is marked, and the claim that meets it drops it; the counts change now. A delayed one
 -- goes at once. A running one is told to its worker, and ends as canceled unless it succeeds first.
--- Replies {"canceled"}, {"canceling"} for a running one, {"ended", state} or {"unknown"}.
+-- Replies {"canceled"}, {"canceling"} for a running one, {"ended", state}, {"unknown"}, or {"again", leases_from}: nothing
+-- was done, it may run under a lease further on.
 local time = require "time"
 local queue = require "queue"
 local opening = require "opening"
@@ -44,6 +45,7 @@ local job_given = ARGV[3] -- the job's key, or empty
 local tenant_given = ARGV[4] -- for a given id: its tenant
 local action_given = ARGV[5] -- for a given id: the name of its action, or empty
 local digest = ARGV[6] -- for a given id: its digest, or empty
+local leases_from = ARGV[7] -- where to go on in the leases; "-inf" at first
 
 local known = requests.recall(client_key, request)
 if known then
@@ -60,7 +62,10 @@ local q = opening.open(
 if not q then
   return { "unknown" }
 end
-local found = finding.at(q, job_given, tenant_given, action_given, digest)
+local found = finding.at(q, job_given, tenant_given, action_given, digest, leases_from)
+if found and found.state == "again" then
+  return { "again", found.cursor }
+end
 if not found then
   return { "unknown" }
 end

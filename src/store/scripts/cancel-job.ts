@@ -1,5 +1,6 @@
 import type { Requests } from '../requests.ts'
 import { cancelJob as script } from '../scripts.generated.ts'
+import { searchLeases } from '../search-leases.ts'
 import type { JobAddress } from './read-job.ts'
 
 /**
@@ -9,13 +10,10 @@ import type { JobAddress } from './read-job.ts'
 export type CancelReply = 'canceled' | 'canceling' | 'ended' | 'unknown'
 
 export async function cancelJob(requests: Requests, address: JobAddress, nowUs = ''): Promise<CancelReply> {
-  const [word] = await requests.run('cancel-job', script, (request) => ({
-    nowGiven: nowUs,
-    request,
-    jobGiven: address.jobKey,
-    tenantGiven: address.tenant,
-    actionGiven: address.action,
-    digest: address.digest,
-  }))
+  const { jobKey: jobGiven, tenant: tenantGiven, action: actionGiven, digest } = address
+  const args = { nowGiven: nowUs, jobGiven, tenantGiven, actionGiven, digest }
+  const [word] = await searchLeases((leasesFrom) =>
+    requests.run('cancel-job', script, (request) => ({ ...args, request, leasesFrom })),
+  )
   return word as CancelReply
 }

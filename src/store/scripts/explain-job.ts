@@ -1,6 +1,7 @@
 import type { Level } from '../names.ts'
 import type { Requests } from '../requests.ts'
 import { explainJob as script } from '../scripts.generated.ts'
+import { searchLeases } from '../search-leases.ts'
 import type { ExplainReply, TenantFacts } from './explain-tenant.ts'
 import type { JobAddress, JobState } from './read-job.ts'
 import { decodeRow, type LimitRow } from './read-limits.ts'
@@ -44,7 +45,7 @@ export async function explainJob(
 ): Promise<{ facts: JobFacts; limits: LimitRow[] } | undefined> {
   const { jobKey: jobGiven, tenant: tenantGiven, action: actionGiven, digest } = address
   const args = { nowGiven: nowUs, jobGiven, tenantGiven, actionGiven, digest }
-  const reply = await requests.run('explain-job', script, () => args)
+  const reply = await searchLeases((leasesFrom) => requests.run('explain-job', script, () => ({ ...args, leasesFrom })))
   if (reply[0] === 'unknown') return undefined
   const [, facts, rows] = reply as unknown as ExplainReply
   return { facts: JSON.parse(facts) as JobFacts, limits: rows.map(decodeRow) }

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- What is known of one job. Replies {"found", job, state, due, reason, record} (due in µs or "", record "" when it has
--- ended) or {"unknown"}.
+-- ended), {"unknown"}, or {"again", leases_from}: it may run under a lease further on.
 local time = require "time"
 local queue = require "queue"
 local finding = require "finding"
@@ -16,6 +16,7 @@ local job_given = ARGV[2] -- the job's key, or empty
 local tenant_given = ARGV[3] -- for a given id: its tenant
 local action_given = ARGV[4] -- for a given id: the name of its action, or empty
 local digest = ARGV[5] -- for a given id: its digest, or empty
+local leases_from = ARGV[6] -- where to go on in the leases; "-inf" at first
 
 local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, delayed = delayed_key, aside = aside_key,
@@ -24,7 +25,10 @@ local q = queue.open({
 if not q then
   return { "unknown" }
 end
-local found = finding.at(q, job_given, tenant_given, action_given, digest)
+local found = finding.at(q, job_given, tenant_given, action_given, digest, leases_from)
+if found and found.state == "again" then
+  return { "again", found.cursor }
+end
 if not found then
   return { "unknown" }
 end

@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { finishedAs, record, ScriptStore } from '../../testing/script-store.ts'
 import { idDigest } from '../names.ts'
 import { cancelJob } from './cancel-job.ts'
 import { changeTenant } from './change-tenant.ts'
+import { explainJob } from './explain-job.ts'
 import type { Finish } from './finish-and-claim.ts'
 import { addressOf, readJob } from './read-job.ts'
 
@@ -184,4 +185,45 @@ it('knows no job in a store that does not know the queue, out of memory or not',
   await store.empty()
 
   expect(await store.outOfMemory(() => read())).toBeUndefined()
+})
+
+describe('a job that runs among more claims than a script looks through', () => {
+  /** Leases of claims whose jobs are all others. */
+  async function claimsAround(untilUs: (index: number) => number): Promise<void> {
+    const members = Array.from({ length: 4_500 }, (_, index) => [String(untilUs(index)), `${index}:other`])
+    await store.client.zadd(store.keys().leases, ...members.flat())
+  }
+
+  it.each([
+    ['that run out before', (index: number) => 1_000_000_001 + index],
+    ['that run out at one moment before', () => 1_000_000_001],
+    ['that run out after', (index: number) => 2_000_000_000 + index],
+  ])('is found behind those %s, and is cancelled', async (_, untilUs) => {
+    await store.submit('a', 2)
+    await store.claim(1)
+    await claimsAround(untilUs)
+
+    const { state } = (await read()) ?? {}
+    const { job } = (await explainJob(store.requests(), addressOf(ID, 'a'), store.nowUs))?.facts ?? {}
+    const canceled = await cancelJob(store.requests(), addressOf(ID, 'a'), store.nowUs)
+
+    expect([state, job?.state, canceled]).toEqual(['running', 'running', 'canceling'])
+  })
+
+  it('has succeeded when it is under none of them', async () => {
+    await store.submit('a', 1)
+    await runAs({ outcome: 'succeeded' })
+    await claimsAround((index) => 2_000_000_000 + index)
+
+    expect(await read()).toMatchObject({ state: 'succeeded' })
+  })
+})
+
+it('shows of a dead letter past its time only how the job ended', async () => {
+  await store.begin({ keepDeadLettersMs: 3_600_000 })
+  await store.submit('a', 1)
+  await runAs({ outcome: 'dead', reason: 'discarded', error: '{"name":"E","message":"m"}' })
+  store.now += 3_600_000_000
+
+  expect(await read()).toMatchObject({ state: 'failed', reason: 'discarded', record: undefined })
 })

@@ -2,6 +2,7 @@ import { idDigest, parseJobKey, toToken } from '../names.ts'
 import { type JobRecord, readRecord } from '../record.ts'
 import type { Requests } from '../requests.ts'
 import { readJob as script } from '../scripts.generated.ts'
+import { searchLeases } from '../search-leases.ts'
 
 /** How a job is found: by its key, or by its tenant, its action if it has one, and the digest of the id given to it. */
 export interface JobAddress {
@@ -34,7 +35,7 @@ export interface FoundJob {
 export async function readJob(requests: Requests, address: JobAddress, nowUs = ''): Promise<FoundJob | undefined> {
   const { jobKey: jobGiven, tenant: tenantGiven, action: actionGiven, digest } = address
   const args = { nowGiven: nowUs, jobGiven, tenantGiven, actionGiven, digest }
-  const reply = await requests.run('read-job', script, () => args)
+  const reply = await searchLeases((leasesFrom) => requests.run('read-job', script, () => ({ ...args, leasesFrom })))
   if (reply[0] === 'unknown') return undefined
   const [, jobKey, state, due, reason, text] = reply as ['found', string, JobState, string, string, string]
   return {

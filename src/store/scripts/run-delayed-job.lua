@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 -- Makes one delayed job due now; the next claim puts it at the front of its lane.
--- Replies {"due"}, {state} for a job that is not delayed, {"unknown"} or {"unregistered"}.
+-- Replies {"due"}, {state} for a job that is not delayed, {"unknown"}, {"unregistered"}, or {"again", leases_from}: it may
+-- run under a lease further on.
 local time = require "time"
 local queue = require "queue"
 local finding = require "finding"
@@ -18,6 +19,7 @@ local job_given = ARGV[2] -- the job's key, or empty
 local tenant_given = ARGV[3] -- for a given id: its tenant
 local action_given = ARGV[4] -- for a given id: the name of its action, or empty
 local digest = ARGV[5] -- for a given id: its digest, or empty
+local leases_from = ARGV[6] -- where to go on in the leases; "-inf" at first
 
 local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, delayed = delayed_key, aside = aside_key,
@@ -26,7 +28,10 @@ local q = queue.open({
 if not q then
   return { "unregistered" }
 end
-local found = finding.at(q, job_given, tenant_given, action_given, digest)
+local found = finding.at(q, job_given, tenant_given, action_given, digest, leases_from)
+if found and found.state == "again" then
+  return { "again", found.cursor }
+end
 if not found or found.state ~= "delayed" then
   return { found and found.state or "unknown" }
 end
