@@ -1,6 +1,7 @@
 import { StoreUnavailableError } from '../errors.ts'
-import { newestAnswer } from './best-answer.ts'
+import { answersOf } from './best-answer.ts'
 import { Connection, type RedisAddress } from './connection.ts'
+import { NewestKnown } from './newest-known.ts'
 import { reconnectDelayMs } from './reconnect-delay.ts'
 import type { ClusterTarget } from './redis-target.ts'
 import { nameOf, type Whereabouts } from './whereabouts.ts'
@@ -31,7 +32,8 @@ export class ClusterTopology {
   readonly #slots = new Set<SlotSeeker>()
   #masters: (RedisAddress | undefined)[] = []
   #nodes: readonly RedisAddress[]
-  #epoch = 0
+  // A Cluster that is cut in two refuses calls in the smaller part: nothing is lost by asking there.
+  readonly #newest = new NewestKnown<SlotTable>({ areAgreed: () => true })
   #asking: Promise<void> | undefined
   #isSeeking = false
 
@@ -48,7 +50,7 @@ export class ClusterTopology {
     return {
       find: async () => ({ address: this.#toConnect(await this.#masterOf(slot)) }),
       lost: (reason) => this.#lost(seeker, reason),
-      reached: () => this.#seekers.delete(seeker),
+      reached: () => this.#reached(seeker),
       onMove: (listener) => {
         seeker.listener = listener
         return () => {
@@ -57,7 +59,7 @@ export class ClusterTopology {
       },
       close: () => {
         this.#slots.delete(seeker)
-        this.#seekers.delete(seeker)
+        this.#reached(seeker)
       },
     }
   }
@@ -81,6 +83,11 @@ export class ClusterTopology {
     return master
   }
 
+  #reached(seeker: SlotSeeker): void {
+    this.#seekers.delete(seeker)
+    if (this.#seekers.size === 0) this.#newest.reached()
+  }
+
   #lost(seeker: SlotSeeker, reason: Error): void {
     const [, , host, port] = MOVED.exec(reason.message) ?? []
     if (host !== undefined) {
@@ -90,6 +97,7 @@ export class ClusterTopology {
     }
     if (this.#closing.signal.aborted) return
     this.#seekers.add(seeker)
+    this.#newest.lost()
     void this.#seek()
   }
 
@@ -113,14 +121,14 @@ export class ClusterTopology {
 
   async #askSome(): Promise<void> {
     const asked = this.#someNodes()
-    const table = await newestAnswer(
+    const answers = await answersOf(
       asked.map((address) => this.#askOne(address)),
-      { enough: Math.floor(asked.length / 2) + 1, epochOf: ({ epoch }) => epoch },
+      { enough: Math.floor(asked.length / 2) + 1 },
     )
+    const table = this.#newest.believe(answers, false)
     // All that were asked may be behind what a MOVED has told meanwhile.
-    if (table.epoch < this.#epoch) return
+    if (!answers.includes(table)) return
     const before = this.#masters
-    this.#epoch = table.epoch
     this.#masters = [...table.masters]
     this.#nodes = table.nodes
     for (const { slot, listener } of [...this.#slots]) {

@@ -1,7 +1,8 @@
 import { Redis as Client } from 'ioredis'
 import { StoreUnavailableError } from '../errors.ts'
-import { newestAnswer } from './best-answer.ts'
+import { answersOf } from './best-answer.ts'
 import { Connection, type RedisAddress } from './connection.ts'
+import { NewestKnown } from './newest-known.ts'
 import { reconnectDelayMs } from './reconnect-delay.ts'
 import type { SentinelTarget } from './redis-target.ts'
 import { nameOf, type Place, type Whereabouts } from './whereabouts.ts'
@@ -24,7 +25,7 @@ export class Sentinels {
   readonly #commandTimeoutMs: number
   readonly #connectionName: string
   readonly #listeners = new Set<(address: RedisAddress) => void>()
-  #newest: Answer | undefined
+  readonly #newest = new NewestKnown<Answer>({ areAgreed: nameOneMaster })
   #subscribers: Client[] | undefined
   #isClosed = false
 
@@ -39,8 +40,8 @@ export class Sentinels {
     const listeners = new Set<() => void>()
     return {
       find: async (signal) => this.#find(signal),
-      lost: () => {},
-      reached: () => {},
+      lost: () => this.#newest.lost(),
+      reached: () => this.#newest.reached(),
       onMove: (listener) => {
         this.#listeners.add(listener)
         const off = () => {
@@ -72,12 +73,11 @@ export class Sentinels {
    */
   async #ask(signal?: AbortSignal): Promise<Answer> {
     const { sentinels } = this.#target
-    const answer = await newestAnswer(
+    const answers = await answersOf(
       sentinels.map((address) => this.#askOne({ ...address, ...this.#credentials() }, signal)),
-      { enough: sentinels.length, epochOf: ({ epoch }) => epoch },
+      { enough: sentinels.length },
     )
-    if (!this.#newest || answer.epoch >= this.#newest.epoch) this.#newest = answer
-    return this.#newest
+    return this.#newest.believe(answers, answers.length === sentinels.length)
   }
 
   async #askOne(address: RedisAddress, signal?: AbortSignal): Promise<Answer> {
@@ -172,6 +172,10 @@ export class Sentinels {
     if (this.#isClosed) return
     for (const listener of [...this.#listeners]) listener(this.#addressOf(place))
   }
+}
+
+function nameOneMaster(answers: readonly Answer[]): boolean {
+  return answers.every(({ host, port }) => host === answers[0]?.host && port === answers[0]?.port)
 }
 
 function unavailable(reason: string, cause?: unknown): StoreUnavailableError {
