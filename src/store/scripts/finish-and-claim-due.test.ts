@@ -13,6 +13,18 @@ afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
 afterAll(() => store.stop())
 
 describe('what is due', () => {
+  it('asks to come again while tenants are left that a change of limits puts back in line', async () => {
+    await store.begin({ limits: { tenant: { kind: 'concurrency', max: 1 } } })
+    for (let n = 0; n < 70; n++) await store.submit(`t${n}`, 2)
+    for (let left = 70; left > 0; ) left -= (await store.claim(100)).jobs.length / 2
+    await store.register({})
+
+    const first = await store.claim(5, { levels: 'high' })
+    const second = await store.claim(5, { levels: 'high' })
+
+    expect([first.word, second.word]).toEqual(['again', 'idle'])
+  })
+
   it('brings a delayed job back before the fresh ones', async () => {
     await store.submit('a', 2)
     await store.submit('a', 0, { kind: 'later', entries: ['+5000', '', record('later')] })

@@ -121,6 +121,7 @@ if #due > 0 then
 end
 local unparking = redis.call("ZRANGE", unparking_key, "0", LAST_OF_THEM)
 q.is_nobody_unparking = #unparking == 0
+is_bounded = is_bounded or #unparking == DUE_AT_ONCE
 for _, name in ipairs(unparking) do
   local standing = require "standing"
   standing.unpark(q, tenants.load(q, name))
