@@ -13,6 +13,7 @@ export const errorCodes = {
   SLUICE_STORE_OUT_OF_MEMORY: 'Redis has reached its maxmemory and refuses to store more.',
   SLUICE_TOO_FEW_REPLICAS: 'A write is stored, but not on as many replicas as durability asks for.',
   SLUICE_UNSUPPORTED_REDIS: 'This Redis would lose work: too old, or it evicts keys.',
+  SLUICE_STORE_FORMAT: 'What is stored of a queue is of a version of Sluice that this one does not work beside.',
   SLUICE_EMBEDDED_REDIS_MISSING: 'redis: "embedded" needs a redis-server binary, and there is none that runs.',
   SLUICE_OUTCOME_UNKNOWN: 'A call was repeated for so long that its request id may be forgotten.',
   SLUICE_LEASE_LOST: 'The job is no longer held by this claim.',
@@ -172,6 +173,30 @@ export class UnsupportedRedisError extends SluiceError {
     super(data.problem)
     this.version = data.version
     this.maxmemoryPolicy = data.maxmemoryPolicy
+  }
+}
+
+export class StoreFormatError extends SluiceError {
+  readonly code = 'SLUICE_STORE_FORMAT'
+  readonly queue: string
+  /** The number of the format that is stored, and of the one that this version writes. */
+  readonly stored: number
+  readonly known: number
+
+  constructor(data: { queue: string; stored: number; known: number }) {
+    const [what, todo] =
+      data.stored > data.known
+        ? ['a newer version of Sluice', 'upgrade this process as well']
+        : [
+            'an older version of Sluice',
+            'let the queue run empty with that one and give it another name or prefix here',
+          ]
+    super(
+      `The queue "${data.queue}" is stored by ${what} (format ${data.stored}, this one has ${data.known}), beside which this process must not work: ${todo}. The changelog says how.`,
+    )
+    this.queue = data.queue
+    this.stored = data.stored
+    this.known = data.known
   }
 }
 

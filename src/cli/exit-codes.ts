@@ -31,6 +31,7 @@ const exitOfErrorCode: Readonly<Record<SluiceErrorCode, ExitName>> = {
   SLUICE_STORE_OUT_OF_MEMORY: 'unreachable',
   SLUICE_TOO_FEW_REPLICAS: 'unreachable',
   SLUICE_UNSUPPORTED_REDIS: 'unreachable',
+  SLUICE_STORE_FORMAT: 'conflict',
   SLUICE_EMBEDDED_REDIS_MISSING: 'unreachable',
   SLUICE_OUTCOME_UNKNOWN: 'unreachable',
   SLUICE_LEASE_LOST: 'conflict',

@@ -2,7 +2,7 @@ import { InvalidOptionsError, UnknownQueueError } from '../errors.ts'
 import { isRegistered, isStillHome, moveIn } from '../store/home.ts'
 import type { QueueKeys } from '../store/keys.ts'
 import type { Redis } from '../store/redis.ts'
-import { registerQueue } from '../store/scripts/register-queue.ts'
+import { assertFormat, registerQueue } from '../store/scripts/register-queue.ts'
 import { declaredSettings, type QueueSettings } from './queue-options.ts'
 
 interface RegistrationParts {
@@ -76,5 +76,6 @@ export class Registration {
     const { redis, keys, queue } = this.#parts
     await redis.ready()
     if (!(await isRegistered(redis, keys))) throw new UnknownQueueError({ queue })
+    await assertFormat(redis, keys)
   }
 }

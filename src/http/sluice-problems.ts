@@ -16,6 +16,7 @@ export const kindsOfCodes: Readonly<Record<string, ProblemKind>> = {
   SLUICE_STORE_OUT_OF_MEMORY: 'unavailable',
   SLUICE_TOO_FEW_REPLICAS: 'unavailable',
   SLUICE_UNSUPPORTED_REDIS: 'unavailable',
+  SLUICE_STORE_FORMAT: 'unavailable',
   SLUICE_EMBEDDED_REDIS_MISSING: 'unavailable',
   SLUICE_CLOSED: 'unavailable',
   SLUICE_WAITED_TOO_LONG: 'unavailable',

@@ -242,6 +242,7 @@ export async function readable(redis: Redis, found: Keyspace, prefix: string): P
     const {
       settings: _,
       server: __,
+      format: _______,
       limits: ___,
       own_limits: ____,
       costs: ______,

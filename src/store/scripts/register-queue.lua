@@ -2,7 +2,8 @@
 -- Makes the queue known with the settings its code declares, and the limits it shares with other queues; what operators
 -- changed while running stays on top. Where that makes the limits others than before (a deploy), tenants that these had
 -- parked are put back in line, as when an operator changes them.
--- Replies {"registered"}, or {"again"} if an earlier change of limits is still being carried out (call again).
+-- Replies {"registered"}, {"again"} if an earlier change of limits is still being carried out (call again), or
+-- {"format", stored} when a version wrote the queue that does not work beside the caller's: nothing was done.
 local time = require "time"
 local queue = require "queue"
 local opening = require "opening"
@@ -25,8 +26,13 @@ local group_queues_key = KEYS[15] -- zset: queue of the group → when it last w
 local now_given = ARGV[1] -- µs; empty: the server's time
 local server = ARGV[2] -- id of the server the client is connected to
 local declared = ARGV[3] -- JSON: values, limits
-local is_again = tonumber(ARGV[4]) -- 1: the caller knew this queue before, so the store has lost it
+local format = ARGV[4] -- number of the format that the caller reads and writes
+local is_again = tonumber(ARGV[5]) -- 1: the caller knew this queue before, so the store has lost it
 
+local stored_format = redis.call("HGET", queue_key, "format")
+if stored_format and stored_format ~= format then
+  return { "format", stored_format }
+end
 local now = time.now(now_given)
 local q = opening.open(
   now, queue_key, { ready_high_key, ready_normal_key, ready_low_key },
@@ -54,7 +60,7 @@ if q and not settings.have_same_limits(q.settings, cmsgpack.unpack(packed)) then
 end
 
 redis.call("HSET", settings_key, "declared", declared)
-redis.call("HSET", queue_key, "settings", packed)
+redis.call("HSET", queue_key, "settings", packed, "format", format)
 if is_new then
   redis.call("HSET", queue_key, "server", server)
   if is_again == 1 then

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { jobsOf, record, ScriptStore, shortly } from '../../testing/script-store.ts'
 import { changeSettings } from './change-settings.ts'
 import { readLimits } from './read-limits.ts'
+import { assertFormat } from './register-queue.ts'
 import type { SubmitLine } from './submit-jobs.ts'
 
 let store: ScriptStore
@@ -20,6 +21,7 @@ it('makes a queue known in a new store, its limits open', async () => {
 
   expect(changes).toEqual({
     queue: {
+      format: '1',
       server: 'server-1',
       settings:
         '{"alpha":0,"base_backoff":1000000,"congestion":true,"has_limits":true,"keep_actions":604800000000,"keep_dead":604800000000,"keep_events":86400000000,"keep_history":3600000000,"keep_ids":172800000000,"keep_results":86400000000,"limits":{"high":{},"low":{},"normal":{},"queue":[{"burst":5,"count":500,"jitter":50000,"kind":"bucket","name":"queue","window":1000000}],"tenant":{}},"max_backoff":120000000,"max_close":3600000000,"max_events":10000,"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":4,"snapshot":10000000,"strict":0}',
@@ -29,6 +31,25 @@ it('makes a queue known in a new store, its limits open', async () => {
         '{"values":{"strict":0,"max_close":3600000000,"quantum":4,"alpha":0,"max_progress":60000000,"max_wait":60000000,"max_stalls":5,"max_pending":0,"max_pending_tenant":0,"keep_ids":172800000000,"keep_dead":604800000000,"keep_actions":604800000000,"keep_results":86400000000,"keep_events":86400000000,"max_events":10000,"congestion":true,"base_backoff":1000000,"max_backoff":120000000,"snapshot":10000000,"keep_history":3600000000},"limits":{"queue":[{"name":"queue","kind":"bucket","count":500,"window":1000000,"burst":5,"jitter":50000}],"high":[],"normal":[],"low":[],"tenant":[]}}',
     },
   })
+})
+
+it('refuses a queue that a version of another format has stored, and changes nothing', async () => {
+  await store.client.hset(store.keys().queue, 'format', '2')
+
+  const { reply, changes } = await store.changesOf(() => store.register({ quantum: 9 }).catch((error: Error) => error))
+
+  expect(reply).toMatchObject({ code: 'SLUICE_STORE_FORMAT', queue: 'q', stored: 2, known: 1 })
+  expect(String(reply)).toContain('is stored by a newer version of Sluice (format 2, this one has 1)')
+  expect(changes).toEqual({})
+  await expect(assertFormat(store.redis, store.keys())).rejects.toMatchObject({ code: 'SLUICE_STORE_FORMAT' })
+})
+
+it('takes a queue over that was stored before there were numbers of formats', async () => {
+  await store.client.hdel(store.keys().queue, 'format')
+
+  const { changes } = await store.changesOf(() => store.register())
+
+  expect(changes).toEqual({ queue: { format: '1' } })
 })
 
 it('changes nothing when it is repeated', async () => {

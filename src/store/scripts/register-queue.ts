@@ -1,3 +1,4 @@
+import { StoreFormatError } from '../../errors.ts'
 import type { QueueKeys } from '../keys.ts'
 import type { Redis } from '../redis.ts'
 import { repeatWhileUnavailable } from '../repeat.ts'
@@ -8,8 +9,14 @@ import type { DeclaredSettings } from '../settings.ts'
 const REPEATED_FOR_MS = 45_000
 
 /**
+ * Of what stands in Redis. Another number is for a change that processes of the version before would misread: they refuse
+ * to work then, instead of losing jobs. Fields and keys that are only added need none.
+ */
+const STORE_FORMAT = 1
+
+/**
  * Safe to repeat, so it needs no request number. Further calls follow while an earlier change of limits still has tenants
- * to put back in line.
+ * to put back in line. Rejects with a StoreFormatError where a version of another format has stored the queue.
  */
 export async function registerQueue(
   store: Redis,
@@ -25,9 +32,23 @@ export async function registerQueue(
         nowGiven: options.nowUs ?? '',
         server: redis.serverId,
         declared: JSON.stringify(declared),
+        format: String(STORE_FORMAT),
         isAgain: options.isAgain ? 1 : 0,
       })
-      if ((reply as readonly unknown[])[0] === 'registered') return
+      const [word, stored] = reply as [string, string | undefined]
+      if (word === 'registered') return
+      if (word === 'format') throw formatError(keys, stored)
     }
   }, REPEATED_FOR_MS)
+}
+
+/** Of a queue that is only to be looked at, where nothing is registered. */
+export async function assertFormat(redis: Redis, keys: QueueKeys): Promise<void> {
+  const stored = (await redis.callWith('HGET', [keys.queue, 'format'])) as string | null
+  if (stored !== null && stored !== String(STORE_FORMAT)) throw formatError(keys, stored)
+}
+
+function formatError(keys: QueueKeys, stored: string | undefined): StoreFormatError {
+  const queue = /}:(.*):queue$/.exec(keys.queue)?.[1] ?? keys.queue
+  return new StoreFormatError({ queue, stored: Number(stored), known: STORE_FORMAT })
 }
