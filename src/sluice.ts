@@ -3,6 +3,7 @@ import { callback, checkOptions, group, optional, type Report, show, text } from
 import { WebhookTeller } from './bulk/webhooks.ts'
 import { type Clock, isTestClock, systemClock, type TestClock } from './clock.ts'
 import type { Action } from './engine/actions/action.ts'
+import { IdlePace } from './engine/idle-pace.ts'
 import { LimitGroup } from './engine/limit-group.ts'
 import { type Log, logToStderr } from './engine/log.ts'
 import { Queue } from './engine/queue.ts'
@@ -105,6 +106,7 @@ export class Sluice {
   readonly #clock: Clock
   readonly #redis: Redis
   readonly #waker: Waker
+  readonly #pace = new IdlePace()
   readonly #prefix: string
   readonly #log: Log
   readonly #webhooks: WebhookTeller
@@ -154,6 +156,7 @@ export class Sluice {
       prefix: this.#prefix,
       redis: this.#redis,
       waker: this.#waker,
+      pace: this.#pace,
       clock: this.#clock,
       log: this.#log,
       tellWebhook: this.#webhooks.tell,

@@ -185,7 +185,7 @@ export interface QueueOptions {
      */
     stepMs?: number
     /**
-     * The same while nothing is claimed: an idle process sends next to nothing.
+     * The same while nothing is claimed: an idle process sends next to nothing. Longer in a process with many queues.
      * @default 60_000
      */
     idleStepMs?: number

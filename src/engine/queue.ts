@@ -37,6 +37,7 @@ import { type EventsOptions, followEvents, type QueueEvent } from './events.ts'
 import { whyJobWaits, whyTenantWaits } from './explain/explain.ts'
 import type { Explanation } from './explain/explanation.ts'
 import { type ChangeableSettings, checkChange, type QueueView, settingsOf } from './fairness.ts'
+import type { IdlePace } from './idle-pace.ts'
 import { type BulkInput, Intake, type SubmitOptions, type SubmittedJob } from './intake.ts'
 import type { Job } from './job.ts'
 import type { Handler, JobContext } from './job-run.ts'
@@ -147,6 +148,7 @@ export class Queue {
     prefix: string
     redis: Redis
     waker: Waker
+    pace: IdlePace
     clock: Clock
     log: Log
     client: string
@@ -201,6 +203,7 @@ export class Queue {
     this.schedules = new Schedules({
       requests: this.#requests,
       maxPayloadBytes: this.#settings.maxPayloadBytes,
+      pace: parts.pace,
       log: parts.log,
       ready,
       submit: (job) => this.submit(job, { whenFull: 'error' }),

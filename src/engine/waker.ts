@@ -1,16 +1,30 @@
 import type { Redis } from '../store/redis.ts'
+import { type Rest, type Resting, stayIdle } from '../store/scripts/stay-idle.ts'
 
 // Every sleeper looks for itself this often, whoever else of the process is woken meanwhile. A wake-up is waited for no
 // longer than until then: short enough to notice a connection that went dead, long enough to stay below one request every
 // five seconds together with the claim that follows.
 const HEARTBEAT_MS = 12_000
 const RETRY_MS = 100
+// Queues kept idle by one call: its script must not take long.
+const RESTING_AT_ONCE = 100
 
 export interface Sleeper {
   /** The list this process is woken by. */
   readonly wakeKey: string
   /** Woken; or it is time to look for itself, also after the connection was lost: `what` is undefined then. */
   onWake(what: string | undefined): void
+  /**
+   * At a heartbeat: it has nothing to tell and goes on waiting, if it is told that there is nothing for it. All who do are
+   * asked for in one call, so that a process with many queues sends no more than one with a single one. Undefined: it looks
+   * for itself.
+   */
+  rest?(): RestingSleeper | undefined
+}
+
+export interface RestingSleeper extends Resting {
+  /** Called once; until then it asks for nothing by itself. */
+  onRest(rest: Rest): void
 }
 
 /**
@@ -108,7 +122,8 @@ class WakeReader {
         // Cut off: the connection comes back by itself, and whoever was to be woken meanwhile looks for itself.
         if (this.#isClosed) return
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
-        this.#beatAt = 0
+        this.#beatLater()
+        for (const sleeper of this.#sleepers.values()) sleeper.onWake(undefined)
       }
       if (performance.now() >= this.#beatAt) this.#beat()
     }
@@ -120,7 +135,21 @@ class WakeReader {
 
   #beat(): void {
     this.#beatLater()
-    for (const sleeper of this.#sleepers.values()) sleeper.onWake(undefined)
+    const resting: RestingSleeper[] = []
+    for (const sleeper of this.#sleepers.values()) {
+      const rest = sleeper.rest?.()
+      if (rest) resting.push(rest)
+      else sleeper.onWake(undefined)
+    }
+    for (let from = 0; from < resting.length; from += RESTING_AT_ONCE) {
+      void this.#stayIdle(resting.slice(from, from + RESTING_AT_ONCE))
+    }
+  }
+
+  async #stayIdle(resting: readonly RestingSleeper[]): Promise<void> {
+    // Without an answer each of them looks for itself: a claim is repeated, and says what is wrong.
+    const rests = await stayIdle(this.#redis, resting).catch((): Rest[] => [])
+    for (const [at, sleeper] of resting.entries()) sleeper.onRest(rests[at] ?? { word: 'claim' })
   }
 
   /** The list that was woken, and with what; null when it is time for the heartbeat. */

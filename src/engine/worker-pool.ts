@@ -13,6 +13,7 @@ import {
   finishAndClaim,
   type Lesson,
 } from '../store/scripts/finish-and-claim.ts'
+import type { Rest } from '../store/scripts/stay-idle.ts'
 import { finishedJob, finishOf, toldOf } from './finish.ts'
 import { isStoreAway } from './is-store-away.ts'
 import { decodeJobs, type LeasedJob } from './job.ts'
@@ -27,7 +28,7 @@ import { Runs } from './runs.ts'
 import { tellEach } from './tell-each.ts'
 import { buryUnreadable } from './unreadable-job.ts'
 import { UntoldJobs } from './untold-jobs.ts'
-import type { Sleeper, Waker } from './waker.ts'
+import type { RestingSleeper, Sleeper, Waker } from './waker.ts'
 
 export interface Processor {
   readonly handler: Handler
@@ -45,8 +46,8 @@ interface Hands {
   readonly levels: readonly Level[]
 }
 
-// Registered as idle for this long; each claim registers again, at the latest with every heartbeat of the waker, which
-// comes to each queue of the process whatever the others do.
+// Registered as idle for this long; each claim registers again, and so does every heartbeat of the waker, which comes to
+// each queue of the process whatever the others do.
 const IDLE_FOR_MS = 30_000
 // By a clock that a test moves a process does not die, and its next heartbeat would come long after the move.
 const IDLE_FOR_EVER_MS = 100 * 365 * 86_400_000
@@ -181,6 +182,31 @@ export class WorkerPool implements Sleeper {
     this.#poke()
   }
 
+  rest(): RestingSleeper | undefined {
+    if (this.#state !== 'open' || this.#isExchanging || this.#finished.length > 0 || this.#freeHands() <= 0) {
+      return undefined
+    }
+    // A claim that overtook it would be undone: the store would wake one whose hands are full.
+    this.#isExchanging = true
+    return {
+      queueKey: this.#requests.keys.queue,
+      client: this.#requests.client,
+      levels: this.#levels,
+      idleForMs: this.#idleForMs,
+      onRest: (rest) => this.#onRest(rest),
+    }
+  }
+
+  #onRest(rest: Rest): void {
+    this.#isExchanging = false
+    const isMore = this.#isPoked || rest.word === 'claim' || rest.waitMs === 0
+    this.#isPoked = false
+    if (isMore) this.#poke()
+    else this.#sleepUntil(rest)
+    if (this.#finished.length > 0) this.#flushSoon()
+    if (this.#isQuiet()) this.#onQuiet?.()
+  }
+
   #cancel(jobKey: string): void {
     for (const run of this.#runs) {
       if (run.job.key === jobKey) run.abort(new Error('the job was cancelled'))
@@ -285,12 +311,16 @@ export class WorkerPool implements Sleeper {
     return count === all.length ? all : all.slice(0, count)
   }
 
+  get #idleForMs(): number {
+    return this.#isTimeMoved ? IDLE_FOR_EVER_MS : IDLE_FOR_MS
+  }
+
   #claim(wanted: number, finished: readonly FinishedJob[]) {
     return {
       wanted,
       levels: this.#levels,
       leaseMs: this.#settings.leaseMs,
-      idleForMs: this.#isTimeMoved ? IDLE_FOR_EVER_MS : IDLE_FOR_MS,
+      idleForMs: this.#idleForMs,
       hasSuspect: this.#suspects > 0,
       finished,
       untold: this.#untold.take(finished),
@@ -399,7 +429,7 @@ export class WorkerPool implements Sleeper {
   }
 
   /** One process of all holds the alarm for the next instant; the others only look after it. */
-  #sleepUntil({ waitMs, holdsAlarm }: ClaimReply): void {
+  #sleepUntil({ waitMs, holdsAlarm }: Pick<ClaimReply, 'waitMs' | 'holdsAlarm'>): void {
     this.#cancelAlarm?.()
     this.#cancelAlarm = undefined
     if (waitMs === undefined || this.#state !== 'open') return

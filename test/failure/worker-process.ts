@@ -33,6 +33,8 @@ export interface WorkerSettings {
   hangs: boolean
   /** What it does is measured in milliseconds. */
   goesFirst: boolean
+  /** Queues that it works for as well, each with a schedule and an aggregate; jobs there only end. */
+  otherQueues?: readonly string[]
 }
 
 /** What tests put into a job. */
@@ -120,6 +122,13 @@ async function runClaimed(job: ClaimedJob): Promise<void> {
     answer = isSluiceError(error) && error.code === 'SLUICE_LEASE_LOST' ? 'stale' : 'unknown'
   }
   history?.record({ kind: 'outcome', job: (job.payload as Payload).name, fence, result, answer })
+}
+
+for (const name of settings.otherQueues ?? []) {
+  const other = sluice.queue(name, settings.options)
+  other.process('CALL', () => {})
+  await other.aggregate('CALL', () => ({}))
+  await other.schedules.set('yearly', { cron: '0 0 1 1 *', job: { type: 'CALL', payload: {} } })
 }
 
 process.on('disconnect', () => process.exit())

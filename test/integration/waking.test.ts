@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { IdlePace } from '../../src/engine/idle-pace.ts'
 import { Queue } from '../../src/engine/queue.ts'
 import { Waker } from '../../src/engine/waker.ts'
 import { keyPrefix } from '../../src/store/keys.ts'
@@ -49,6 +50,7 @@ describe('a process with two queues', () => {
         prefix: engine.prefix,
         redis,
         waker,
+        pace: new IdlePace(),
         clock: systemClock,
         log: () => {},
         client: `process-${name}`,

@@ -4,12 +4,13 @@ import { InvalidOptionsError } from '../../errors.ts'
 import { problemOfName } from '../../store/names.ts'
 import type { Requests } from '../../store/requests.ts'
 import { declareAggregates } from '../../store/scripts/declare-aggregates.ts'
+import type { IdlePace } from '../idle-pace.ts'
 import type { Sleeper, Waker } from '../waker.ts'
 import { type Aggregate, type AggregateOptions, aggregateRules, type RegisteredAggregate } from './aggregate.ts'
 
-// Rarely enough that an idle process stays below one request every five seconds, with the waker's own.
-const DECLARE_EVERY_MS = 40_000
-const HELD_FOR_MS = 3 * DECLARE_EVERY_MS
+// Less often where a process has more of the kind, and for so many times as long: two of them may be lost.
+const DECLARE_EVERY_MS = 60_000
+const HELD_PERIODS = 3
 
 /**
  * The aggregates that this process has. It says so in the store, so that whoever finds one due and has it not can tell this
@@ -19,16 +20,19 @@ export class Aggregates implements Sleeper {
   readonly #requests: Requests
   readonly #waker: Waker
   readonly #clock: Clock
+  readonly #pace: IdlePace
   readonly #onDue: () => void
   readonly #byType = new Map<string, RegisteredAggregate>()
   #cancelTimer: (() => void) | undefined
+  #leavePace: (() => void) | undefined
   #isClosed = false
 
   /** @param parts - `onDue`: something may be due for this process. */
-  constructor(parts: { requests: Requests; waker: Waker; clock: Clock; onDue: () => void }) {
+  constructor(parts: { requests: Requests; waker: Waker; clock: Clock; pace: IdlePace; onDue: () => void }) {
     this.#requests = parts.requests
     this.#waker = parts.waker
     this.#clock = parts.clock
+    this.#pace = parts.pace
     this.#onDue = parts.onDue
   }
 
@@ -54,13 +58,15 @@ export class Aggregates implements Sleeper {
     const checked = checkOptions(`aggregate("${type}")`, options, aggregateRules)
     this.#byType.set(type, { type, make, ...checked })
     this.#waker.add(this)
+    this.#leavePace ??= this.#pace.join()
     this.#cancelTimer ??= this.#declareLater()
   }
 
   /** Tells the store which types have an aggregate, and that this process is one that makes it. May be repeated. */
   async declare(): Promise<void> {
     if (this.#byType.size === 0 || this.#isClosed) return
-    if (await declareAggregates(this.#requests, this.types, HELD_FOR_MS)) this.#onDue()
+    const heldForMs = HELD_PERIODS * this.#pace.stretch(DECLARE_EVERY_MS)
+    if (await declareAggregates(this.#requests, this.types, heldForMs)) this.#onDue()
   }
 
   onWake(what: string | undefined): void {
@@ -70,6 +76,7 @@ export class Aggregates implements Sleeper {
   /** Others are not to wait for this process. One that cannot say so is found out by the time it was declared for. */
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#leavePace?.()
     this.#cancelTimer?.()
     if (this.#byType.size === 0) return
     this.#waker.remove(this)
@@ -81,6 +88,6 @@ export class Aggregates implements Sleeper {
       this.#cancelTimer = this.#declareLater()
       // It has failed for now; it is declared for longer than until the next time.
       this.declare().catch(() => {})
-    }, DECLARE_EVERY_MS)
+    }, this.#pace.stretch(DECLARE_EVERY_MS))
   }
 }

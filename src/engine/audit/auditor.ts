@@ -2,6 +2,7 @@ import type { Clock } from '../../clock.ts'
 import type { Audited, Difference } from '../../store/difference.ts'
 import type { Requests } from '../../store/requests.ts'
 import { takeAudit } from '../../store/scripts/take-audit.ts'
+import type { IdlePace } from '../idle-pace.ts'
 import type { Log } from '../log.ts'
 import type { AuditSettings } from './audit-options.ts'
 import { AuditWalk } from './audit-walk.ts'
@@ -28,6 +29,7 @@ export class Auditor {
   readonly #settings: AuditSettings
   readonly #leaseMs: number
   readonly #clock: Clock
+  readonly #pace: IdlePace
   readonly #log: Log
   /** While this process has the audit. */
   #walk: AuditWalk | undefined
@@ -38,13 +40,22 @@ export class Auditor {
   #isClosed = false
   #running: Promise<void> | undefined
   #cancelTimer: (() => void) | undefined
+  #leavePace: (() => void) | undefined
 
-  constructor(parts: { name: string; requests: Requests; settings: AuditSettings; clock: Clock; log: Log }) {
+  constructor(parts: {
+    name: string
+    requests: Requests
+    settings: AuditSettings
+    clock: Clock
+    pace: IdlePace
+    log: Log
+  }) {
     this.#queue = parts.name
     this.#requests = parts.requests
     this.#settings = parts.settings
     this.#leaseMs = Math.max(SHORTEST_LEASE_MS, LEASE_STEPS * parts.settings.idleStepMs)
     this.#clock = parts.clock
+    this.#pace = parts.pace
     this.#log = parts.log
   }
 
@@ -52,12 +63,14 @@ export class Auditor {
   serve(): void {
     if (this.#isServing || !this.#settings.enabled) return
     this.#isServing = true
+    this.#leavePace = this.#pace.join()
     this.#after(Math.min(FIRST_LOOK_MS, this.#settings.everyMs) * (0.5 + Math.random() / 2))
   }
 
   /** Another goes on from where this one last said that it was. */
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#leavePace?.()
     this.#cancelTimer?.()
     await this.#running
   }
@@ -102,7 +115,7 @@ export class Auditor {
 
   #paceMs(): number {
     const { stepMs, idleStepMs } = this.#settings
-    return this.#isIdle ? Math.max(stepMs, idleStepMs) : stepMs
+    return this.#isIdle ? this.#pace.stretch(Math.max(stepMs, idleStepMs)) : stepMs
   }
 
   #report({ differences, quietMs }: Audited): void {

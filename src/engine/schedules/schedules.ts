@@ -8,6 +8,7 @@ import { changeSchedule } from '../../store/scripts/change-schedule.ts'
 import { readSchedulePage, type ScheduleCursor } from '../../store/scripts/read-schedule-page.ts'
 import { readSchedules, type StoredSchedule } from '../../store/scripts/read-schedules.ts'
 import { type SetScheduleReply, setSchedule } from '../../store/scripts/set-schedule.ts'
+import type { IdlePace } from '../idle-pace.ts'
 import type { SubmittedJob } from '../intake.ts'
 import type { Log } from '../log.ts'
 import type { JobInput } from '../submission.ts'
@@ -37,7 +38,8 @@ export interface SchedulePage {
 type ScheduleResult = SetScheduleReply['result']
 
 const DEFAULT_SOON_MS = 60_000
-// A process that claims finds out at once that the store was emptied, unless another was faster. Others ask this often.
+// A process that claims finds out at once that the store was emptied, unless another was faster. Others ask this often,
+// less often where a process has more of the kind.
 const CHECK_EVERY_MS = 60_000
 
 const cursorPattern = /^\d{1,16}:\S+$/
@@ -54,6 +56,7 @@ const pageRules = {
 export class Schedules {
   readonly #requests: Requests
   readonly #maxPayloadBytes: number
+  readonly #pace: IdlePace
   readonly #log: Log
   readonly #ready: () => Promise<void>
   readonly #submit: (job: JobInput) => Promise<SubmittedJob>
@@ -63,18 +66,21 @@ export class Schedules {
   #sinceUs = ''
   #declaring: Promise<void> | undefined
   #cancelCheck: (() => void) | undefined
+  #leavePace: (() => void) | undefined
   #isClosed = false
 
   /** Made by the queue. */
   constructor(parts: {
     requests: Requests
     maxPayloadBytes: number
+    pace: IdlePace
     log: Log
     ready: () => Promise<void>
     submit: (job: JobInput) => Promise<SubmittedJob>
   }) {
     this.#requests = parts.requests
     this.#maxPayloadBytes = parts.maxPayloadBytes
+    this.#pace = parts.pace
     this.#log = parts.log
     this.#ready = parts.ready
     this.#submit = parts.submit
@@ -165,6 +171,7 @@ export class Schedules {
 
   close(): void {
     this.#isClosed = true
+    this.#leavePace?.()
     this.#cancelCheck?.()
   }
 
@@ -177,7 +184,8 @@ export class Schedules {
   #checkLater(): void {
     this.#cancelCheck?.()
     if (this.#isClosed) return
-    this.#cancelCheck = systemClock.setTimer(() => void this.#check(), CHECK_EVERY_MS)
+    this.#leavePace ??= this.#pace.join()
+    this.#cancelCheck = systemClock.setTimer(() => void this.#check(), this.#pace.stretch(CHECK_EVERY_MS))
   }
 
   async #check(): Promise<void> {

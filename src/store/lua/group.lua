@@ -7,8 +7,8 @@ local time = require "time"
 
 local group = {}
 
--- A queue that waits says so with each claim, and an idle process claims at least every 12 s: an older mark is that of
--- a queue without a process.
+-- A queue that waits says so with each claim, and where jobs wait an idle process claims at least every 12 s: an older
+-- mark is that of a queue without a process.
 local MARK_KEPT = 15000000
 -- Queues woken by one script.
 local WOKEN = 16

@@ -15,7 +15,7 @@ local now = time.now(now_given)
 if redis.call("EXISTS", queue_key) == 0 then
   return { "unregistered" }
 end
-redis.call("EXISTS", aggregators_key)
+local kept_for = redis.call("PTTL", aggregators_key)
 local due = redis.call("ZCOUNT", duties_key, "-inf", string.format("%d", now)) > 0 and 1 or 0
 
 for i = types_from, #types do
@@ -28,7 +28,8 @@ for i = types_from, #types do
   end
 end
 redis.call("ZREMRANGEBYSCORE", aggregators_key, "-inf", string.format("%d", now))
-if hold_for > 0 then
+-- Others may have declared theirs for longer.
+if hold_for > 0 and kept_for < hold_for / 1000 then
   redis.call("PEXPIRE", aggregators_key, math.ceil(hold_for / 1000))
 end
 return { "declared", due }

@@ -36,6 +36,14 @@ it('forgets whoever does so no longer, and whose time is over', async () => {
   expect(changes).toEqual({ aggregators: { 'gone:SEND': null, 'me:SEND': null } })
 })
 
+it('keeps those who declare theirs for longer, and more rarely, than others', async () => {
+  await declare('rarely', ['SEND'], 600_000)
+
+  await declare('often', ['SEND'], 60_000)
+
+  expect(await store.client.pttl(store.keys().aggregators)).toBeGreaterThan(500_000)
+})
+
 it('says when a duty is due', async () => {
   await store.openAction('mail', {}, { webhook: '{}' })
   await store.sealAction('mail')
