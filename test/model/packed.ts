@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 
 /** What is packed into one field, in the order of the scripts: the names are theirs, so they are read from there. */
 const ORDER = {
-  state: namesIn('queue.lua', /local NUMBERS = \{(.*?)\n\}/s, /"([a-z:_]+)"/g),
-  pauses: namesIn('queue.lua', /local PAUSES = \{(.*?)\n\}/s, /"([a-z:_]+)"/g),
+  state: namesIn('queue.lua', /local function pack_numbers\(q\)(.*?)\nend/s, /\bq(?:\.|\[")([a-z:_]+)/g),
+  pauses: namesIn('queue.lua', /local function pauses\(\)(.*?)\nend/s, /"([a-z:_]+)"/g),
   level: namesIn('tenants.lua', /local function pack_level\(at\)(.*?)\nend/s, /\bat\.([a-z_]+)/g),
   action: ['state', ...namesIn('actions.lua', /local NUMBERS = \{(.*?)\n\}/s, /"([a-z_]+)"/g)],
 }

@@ -63,12 +63,12 @@ end
 -- Adds to the set the levels that the caller does not serve and on which this very script has put somebody in line: who
 -- else would wake anybody for them?
 function part_time.add_unserved(q, served, levels)
-  if q.paused ~= 0 then
+  if q.paused then
     return
   end
   for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
     for level, at in pairs(tenant.at) do
-      if at.present and not at.was_present and not served[level] and q["paused:" .. level] == 0 then
+      if at.present and not at.was_present and not served[level] and not q["paused:" .. level] then
         levels[level] = true
       end
     end

@@ -5,43 +5,48 @@ local queue = {}
 local LEVELS = { "high", "normal", "low" }
 queue.LEVELS = LEVELS
 
--- In the order in which they are packed. Virtual time counts millionths of a job per tenant of weight 1, weights are in
--- thousandths.
-local NUMBERS = {
-  "clock", "fence", "turns", "restarts", "restarted_at", "waiting", "delayed", "running",
-  "running:high", "running:normal", "running:low",
-  "virtual:high", "virtual:normal", "virtual:low", "weights:high", "weights:normal", "weights:low",
-  -- Jobs that run although they are cancelled: while there is none, nobody looks for their marks.
-  "canceling",
-  -- Weights of tenants that are parked; how fast jobs start (see pace.lua); when congestion is recorded next.
-  "weights:parked", "slot", "starts", "starts_before", "starts_earlier", "active_since", "snapshot_due",
-  -- Of the line of each level (see turns.lua): the place of the tenant that came last, the clock when the round began,
-  -- and how far the rounds have come, in thousandths of a job of a tenant of weight 1.
-  "entry:high", "entry:normal", "entry:low", "round:high", "round:normal", "round:low",
-  "reached:high", "reached:normal", "reached:low",
-}
--- Rarely set, so packed apart.
-local PAUSES = {
-  "paused", "paused:high", "paused:normal", "paused:low", "resumed", "resumed:high", "resumed:normal", "resumed:low",
-}
+-- Set only while they are so, or once were: packed apart.
+local function pauses()
+  return {
+    "paused", "paused:high", "paused:normal", "paused:low", "resumed", "resumed:high", "resumed:normal", "resumed:low",
+  }
+end
 
 -- µs: starts of jobs are counted by slots of time (see pace.lua).
 local SLOT = 5000000
 queue.SLOT = SLOT
 
-local function unpack_into(q, names, packed)
+local function open_pauses(q, packed)
   local values = { cmsgpack.unpack(packed) }
-  for i = 1, #names do
-    q[names[i]] = values[i] or 0
+  for i, name in ipairs(pauses()) do
+    q[name] = values[i] ~= 0 and values[i] or nil
   end
 end
 
-local function pack(q, names)
+local function pack_pauses(q)
   local values = {}
-  for i = 1, #names do
-    values[i] = q[names[i]]
+  for i, name in ipairs(pauses()) do
+    values[i] = q[name] or 0
   end
   return cmsgpack.pack(unpack(values))
+end
+
+-- The numbers that scripts decide by, in the order in which they are opened. Virtual time counts millionths of a job
+-- per tenant of weight 1, weights are in thousandths. Canceling are jobs that run although they are cancelled: while
+-- there is none, nobody looks for their marks. Parked are weights of tenants that are; slot and starts say how fast
+-- jobs start (see pace.lua); the snapshot is that of congestion. Of the line of each level (see turns.lua): the place
+-- of the tenant that came last, the clock when the round began, and how far the rounds have come, in thousandths of a
+-- job of weight 1. Each is named, here and below: a loop over their names costs every script a tenth of its time.
+local function pack_numbers(q)
+  return cmsgpack.pack(
+    q.clock, q.fence, q.turns, q.restarts, q.restarted_at, q.waiting, q.delayed, q.running,
+    q["running:high"], q["running:normal"], q["running:low"],
+    q["virtual:high"], q["virtual:normal"], q["virtual:low"],
+    q["weights:high"], q["weights:normal"], q["weights:low"], q.canceling,
+    q["weights:parked"], q.slot, q.starts, q.starts_before, q.starts_earlier, q.active_since, q.snapshot_due,
+    q["entry:high"], q["entry:normal"], q["entry:low"], q["round:high"], q["round:normal"], q["round:low"],
+    q["reached:high"], q["reached:normal"], q["reached:low"]
+  )
 end
 
 -- nil when the queue is not registered: the store is new, or was emptied.
@@ -50,34 +55,38 @@ function queue.open(keys, now)
   if not values[1] then
     return nil
   end
+  local clock, fence, turns, restarts, restarted_at, waiting, delayed, running, running_high, running_normal,
+    running_low, virtual_high, virtual_normal, virtual_low, weights_high, weights_normal, weights_low, canceling,
+    weights_parked, stored_slot, starts, starts_before, starts_earlier, active_since, snapshot_due, entry_high,
+    entry_normal, entry_low, round_high, round_normal, round_low, reached_high, reached_normal, reached_low =
+    cmsgpack.unpack(values[3] or "")
   local slot = math.floor(now / SLOT)
-  -- Every number stands here from the start: a table that grows field by field is made anew again and again.
+  -- All that a claim will need stands here from the start, and no more than 64: a table that grows is made anew, and a
+  -- larger one costs every script.
   local q = {
     keys = keys, now = now, settings = cmsgpack.unpack(values[1]), server = values[2], counts = {},
     stored_state = values[3], has_own_limits = values[5] ~= false,
     has_own_slots = values[5] == "slots" or values[5] == "quota", has_own_quota = values[5] == "quota",
     -- Some job has cost more than one permit: until then nobody looks at what they cost.
-    has_costs = values[6] ~= false, budget = nil, server_changed = false, pauses_changed = false,
-    -- Whether `server` is the one this very script runs on.
-    is_server_met = false, group = nil,
+    has_costs = values[6] ~= false, budget = nil,
+    -- Whether `server` is the one this very script runs on, and whether that is to be noted.
+    is_server_met = false, server_changed = false, group = nil,
     claim = nil, limits = nil, tenants = nil, runs = nil, lines = nil, ended = nil, stale = nil, moves = nil,
     bytes_left = 0, suspect_taken = false, met_suspect = false, lanes = nil,
-    clock = 0, fence = 0, turns = 0, restarts = 0, restarted_at = 0, waiting = 0, delayed = 0, running = 0,
-    ["running:high"] = 0, ["running:normal"] = 0, ["running:low"] = 0,
-    ["virtual:high"] = 0, ["virtual:normal"] = 0, ["virtual:low"] = 0,
-    ["weights:high"] = 0, ["weights:normal"] = 0, ["weights:low"] = 0, canceling = 0,
-    ["weights:parked"] = 0, slot = 0, starts = 0, starts_before = 0, starts_earlier = 0, active_since = 0,
-    snapshot_due = 0, ["entry:high"] = 0, ["entry:normal"] = 0, ["entry:low"] = 0,
-    ["round:high"] = 0, ["round:normal"] = 0, ["round:low"] = 0,
-    ["reached:high"] = 0, ["reached:normal"] = 0, ["reached:low"] = 0, slot_now = slot, slot_start = slot * SLOT,
-    paused = 0, ["paused:high"] = 0, ["paused:normal"] = 0, ["paused:low"] = 0,
-    resumed = 0, ["resumed:high"] = 0, ["resumed:normal"] = 0, ["resumed:low"] = 0,
+    clock = clock or 0, fence = fence or 0, turns = turns or 0, restarts = restarts or 0,
+    restarted_at = restarted_at or 0, waiting = waiting or 0, delayed = delayed or 0, running = running or 0,
+    ["running:high"] = running_high or 0, ["running:normal"] = running_normal or 0, ["running:low"] = running_low or 0,
+    ["virtual:high"] = virtual_high or 0, ["virtual:normal"] = virtual_normal or 0, ["virtual:low"] = virtual_low or 0,
+    ["weights:high"] = weights_high or 0, ["weights:normal"] = weights_normal or 0, ["weights:low"] = weights_low or 0,
+    canceling = canceling or 0, ["weights:parked"] = weights_parked or 0, slot = stored_slot or 0, starts = starts or 0,
+    starts_before = starts_before or 0, starts_earlier = starts_earlier or 0, active_since = active_since or 0,
+    snapshot_due = snapshot_due or 0, ["entry:high"] = entry_high or 0, ["entry:normal"] = entry_normal or 0,
+    ["entry:low"] = entry_low or 0, ["round:high"] = round_high or 0, ["round:normal"] = round_normal or 0,
+    ["round:low"] = round_low or 0, ["reached:high"] = reached_high or 0, ["reached:normal"] = reached_normal or 0,
+    ["reached:low"] = reached_low or 0, slot_now = slot, slot_start = slot * SLOT,
   }
-  if values[3] then
-    unpack_into(q, NUMBERS, values[3])
-  end
   if values[4] then
-    unpack_into(q, PAUSES, values[4])
+    open_pauses(q, values[4])
   end
   return q
 end
@@ -126,13 +135,13 @@ end
 -- With it goes what was noted for others on the way: messages to clients, duties, events.
 function queue.save(q)
   local changes = {}
-  local state = pack(q, NUMBERS)
+  local state = pack_numbers(q)
   if state ~= q.stored_state then
     changes[1], changes[2] = "state", state
   end
   if q.pauses_changed then
     changes[#changes + 1] = "pauses"
-    changes[#changes + 1] = pack(q, PAUSES)
+    changes[#changes + 1] = pack_pauses(q)
   end
   if q.server_changed then
     changes[#changes + 1] = "server"

@@ -29,7 +29,7 @@ local function compile_limits(declared, changed)
     for _, change in ipairs(added) do
       rules[#rules + 1] = change
     end
-    compiled[scope] = rules
+    compiled[scope] = #rules > 0 and rules or nil
   end
   return compiled
 end
@@ -38,7 +38,7 @@ end
 local function shared_among(limits)
   local found, by_limit = nil, {}
   for _, scope in ipairs(SCOPES) do
-    for _, rule in ipairs(limits[scope]) do
+    for _, rule in ipairs(limits[scope] or {}) do
       if rule.kind == "shared" and not by_limit[rule.limit] then
         found = found or {}
         by_limit[rule.limit] = { limit = rule.limit, name = rule.name, scopes = {} }
@@ -63,9 +63,7 @@ function settings.compile(declared, changed)
     compiled[name] = value
   end
   compiled.limits = compile_limits(declared.limits, changed.limits)
-  for _, rules in pairs(compiled.limits) do
-    compiled.has_limits = compiled.has_limits or #rules > 0 or nil
-  end
+  compiled.has_limits = next(compiled.limits) ~= nil or nil
   compiled.shared = shared_among(compiled.limits)
   return cmsgpack.pack(compiled)
 end

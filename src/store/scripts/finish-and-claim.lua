@@ -138,9 +138,9 @@ end
 -- 2. The claim.
 
 local levels = {}
-if q.paused == 0 then
+if not q.paused then
   for level in string.gmatch(levels_served, "%l+") do
-    if q["paused:" .. level] == 0 then
+    if not q["paused:" .. level] then
       levels[#levels + 1] = level
     end
   end

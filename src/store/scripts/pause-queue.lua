@@ -18,15 +18,15 @@ end
 local suffix = level == "" and "" or ":" .. level
 local sleeper = waking.find(q)
 if pauses == 1 then
-  if q["paused" .. suffix] == 0 then
+  if not q["paused" .. suffix] then
     q["paused" .. suffix] = now
     q.pauses_changed = true
   end
   queue.save(q)
   return { "paused" }
 end
-if q["paused" .. suffix] > 0 then
-  q["paused" .. suffix] = 0
+if q["paused" .. suffix] then
+  q["paused" .. suffix] = nil
   q["resumed" .. suffix] = now
   q.pauses_changed = true
 end

@@ -15,6 +15,6 @@ end
 local stored = redis.call("HMGET", settings_key, "declared", "changed")
 local reply = { "settings", stored[1] or "{}", stored[2] or "{}" }
 for _, name in ipairs({ "paused", "paused:high", "paused:normal", "paused:low" }) do
-  reply[#reply + 1] = string.format("%.0f", q[name])
+  reply[#reply + 1] = string.format("%.0f", q[name] or 0)
 end
 return reply
