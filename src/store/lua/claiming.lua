@@ -10,9 +10,9 @@ local claiming = {}
 
 local GUARD_EVERY = 10 -- turns, of which one may go to an overdue tenant
 
--- Tenants of whom only a suspect is left, of which the process runs one already, keep their place: they are looked at in
--- every claim, so further ones go to the end of the line. A claim that has met nobody else comes again after a while:
--- there may be others behind them.
+-- Tenants of whom only a suspect is left, of which the process runs one already, keep their place: they are looked at
+-- in every claim, so further ones go to the end of the line. A claim that has met nobody else comes again after a
+-- while: there may be others behind them.
 local MOST_HELD = 32
 local AFTER_HELD = 100000 -- µs
 

@@ -36,8 +36,8 @@ local function in_list(q, level, lane, sequence, tenant, job, action)
   return redis.call("LINDEX", key, at), nil, at
 end
 
--- Among the leases that run out at `from` or later, in that order. The last answer is where to go on when there are more
--- of them: by the instant, since positions change while nobody looks.
+-- Among the leases that run out at `from` or later, in that order. The last answer is where to go on when there are
+-- more of them: by the instant, since positions change while nobody looks.
 local function claimed(q, job, from)
   local found = redis.call("ZRANGEBYSCORE", q.keys.leases, from, "+inf", "WITHSCORES", "LIMIT", 0, LEASES)
   for i = 1, #found, 2 do

@@ -156,7 +156,7 @@ end
 function submitting.sleeper(q, batch)
   local waking = require "waking"
   local levels = {}
-  for _, tenant in ipairs(q.tenants.list) do
+  for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
     for level, stand in pairs(tenant.at) do
       if stand.present and not stand.was_present then
         levels[level] = true

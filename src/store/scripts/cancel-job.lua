@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Cancels one job. A waiting one is marked, and the claim that meets it drops it; the counts change now. A delayed one
 -- goes at once. A running one is told to its worker, and ends as canceled unless it succeeds first.
--- Replies {"canceled"}, {"canceling"} for a running one, {"ended", state}, {"unknown"}, or {"again", leases_from}: nothing
--- was done, it may run under a lease further on.
+-- Replies {"canceled"}, {"canceling"} for a running one, {"ended", state}, {"unknown"}, or {"again", leases_from}:
+-- nothing was done, it may run under a lease further on.
 local time = require "time"
 local queue = require "queue"
 local opening = require "opening"

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Makes one delayed job due now; the next claim puts it at the front of its lane.
--- Replies {"due"}, {state} for a job that is not delayed, {"unknown"}, {"unregistered"}, or {"again", leases_from}: it may
--- run under a lease further on.
+-- Replies {"due"}, {state} for a job that is not delayed, {"unknown"}, {"unregistered"}, or {"again", leases_from}:
+-- it may run under a lease further on.
 local time = require "time"
 local queue = require "queue"
 local finding = require "finding"

@@ -446,3 +446,12 @@ it('takes the time of the server unless one is given', async () => {
   const since = (await store.dump())['since:normal'] as { zset: Record<string, number> }
   expect(Math.abs((since.zset.a ?? 0) / 1000 - Date.now())).toBeLessThan(10_000)
 })
+
+it('takes in nothing where nothing is given, and wakes nobody', async () => {
+  await store.claim(1, { idleForMs: 60_000 }, 'sleeper')
+
+  const { reply, changes } = await store.changesOf(() => store.submitLines([]))
+
+  expect(reply).toMatchObject({ accepted: 0, firsts: [] })
+  expect(Object.keys(changes)).toEqual(['client:producer'])
+})

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Takes the slow audit of the queue for a while, or keeps it: one process at a time goes on with it, from where the
--- last one says that it was. Saves work only: each step of an audit is right by itself, whoever takes it. With each step
--- dead letters past their time go, where no other job dies that would take them away.
+-- last one says that it was. Saves work only: each step of an audit is right by itself, whoever takes it. With each
+-- step dead letters past their time go, where no other job dies that would take them away.
 -- Replies {"taken", quiet, position}: for how many µs nobody has claimed anything, and where to go on (empty: a new
 -- round begins); {"wait", µs}: another has it, or the next round is not due; or {"unregistered"}.
 local time = require "time"

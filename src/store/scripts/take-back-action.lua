@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Takes back an action to which nobody has sent anything: whoever made it was refused its jobs. Nothing of it stays, and
--- its name is free again.
+-- Takes back an action to which nobody has sent anything: whoever made it was refused its jobs. Nothing of it stays,
+-- and its name is free again.
 -- Replies {"gone"}, {"kept"} when there is none or it has received something or is closed, or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
