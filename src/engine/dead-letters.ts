@@ -86,9 +86,14 @@ export class DeadLetters {
     return this.#sweep('discard', filter, options)
   }
 
+  /** Counts all letters that fit, as `taken`; nothing is changed. */
+  countAll(filter: DeadLetterFilter, options: SweepOptions = {}): LetterSweep {
+    return this.#sweep('count', filter, options)
+  }
+
   /** How many letters fit; nothing is changed. */
   async count(filter: DeadLetterFilter): Promise<number> {
-    return (await this.#sweep('count', filter, {}).finished).taken
+    return (await this.countAll(filter).finished).taken
   }
 
   #sweep(verb: SweepVerb, filter: DeadLetterFilter, options: SweepOptions): LetterSweep {

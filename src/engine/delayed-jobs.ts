@@ -15,7 +15,9 @@ export interface DelayedJobFilter {
 }
 
 export interface RunDelayedOptions {
-  /** Ends it after the step under way. */
+  /** Go on where an earlier one with the same filter ended: its `cursor`. */
+  cursor?: string
+  /** Ends it after the step under way; the answer then has a `cursor`. */
   signal?: AbortSignal
 }
 
@@ -24,6 +26,8 @@ export interface RunDelayedSummary {
   readonly looked: number
   /** Jobs made due. */
   readonly due: number
+  /** Where to go on; undefined: all were looked at. */
+  readonly cursor: string | undefined
 }
 
 const name = optional(text({ maxLength: 256 }))
@@ -44,18 +48,24 @@ export async function runDelayed(
   options: RunDelayedOptions,
 ): Promise<RunDelayedSummary> {
   const { tenant, type, action, reason } = checkOptions('runDelayed', filter, filterRules)
-  const { signal } = checkOptions('runDelayed', options, { signal: optional(abortSignal) })
+  const chosen = checkOptions('runDelayed', options, {
+    cursor: optional(text({ pattern: { test: /^\d{1,20}$/, words: 'the cursor of an earlier answer' } })),
+    signal: optional(abortSignal),
+  })
   const wanted = { tenant: token(tenant), type: type ?? '', action: token(action), reason: reason ?? '' }
   const summary = { looked: 0, due: 0 }
-  let cursor: string | undefined = '0'
-  do {
-    signal?.throwIfAborted()
-    const step = await runDelayedJobs(requests, { cursor, looks: LOOKED_AT_ONCE, filter: wanted })
+  let cursor: string | undefined = chosen.cursor ?? '0'
+  while (cursor !== undefined && !chosen.signal?.aborted) {
+    const step: { cursor: string | undefined; looked: number; due: number } = await runDelayedJobs(requests, {
+      cursor,
+      looks: LOOKED_AT_ONCE,
+      filter: wanted,
+    })
     summary.looked += step.looked
     summary.due += step.due
     cursor = step.cursor
-  } while (cursor !== undefined)
-  return summary
+  }
+  return { ...summary, cursor }
 }
 
 function token(given: string | undefined): string {

@@ -1,9 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Action } from '../engine/actions/action.ts'
+import type { ActionSummary, ActionView } from '../engine/actions/action-view.ts'
 import { type Context, callerOf, canSee, mayTouch } from './context.ts'
 import { instant, level } from './fields.ts'
 import { notFound } from './problem.ts'
+import type { ShapeOf } from './view-shape.ts'
 
 const state = z.enum(['CREATED', 'DISPATCHED', 'RUNNING', 'AGGREGATING', 'COMPLETED', 'FAILED', 'CANCELED'])
 
@@ -56,7 +58,7 @@ export const actionView = z
     endedAt: instant.optional(),
     perSecond: z.number().meta({ description: 'Jobs that ended per second, lately.' }),
     etaMs: z.number().optional(),
-  })
+  } satisfies ShapeOf<ActionView>)
   .meta({ examples: [exampleAction] })
 
 export const actionSummary = z
@@ -72,7 +74,7 @@ export const actionSummary = z
     lastEndAt: instant.optional(),
     aggregate: z.unknown().optional(),
     aggregateError: z.string().optional(),
-  })
+  } satisfies ShapeOf<ActionSummary>)
   .meta({
     examples: [
       {

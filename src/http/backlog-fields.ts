@@ -1,7 +1,9 @@
 /** How far a queue or a tenant is behind, as several routes show it. */
 import { z } from 'zod'
 import { congestionLevels } from '../engine/congestion.ts'
+import type { Backlog } from '../engine/congestion-control.ts'
 import { instant } from './fields.ts'
+import type { ShapeOf } from './view-shape.ts'
 
 export const congestionLevel = z
   .enum(congestionLevels)
@@ -15,7 +17,7 @@ export const backlogFields = {
   level: congestionLevel,
   etaMs: z.number().meta({ description: 'Until all that waits has started.' }),
   etaAt: instant,
-}
+} satisfies ShapeOf<Backlog>
 
 export const exampleBacklog = {
   waiting: 500,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import type { Explanation } from '../engine/explain/explanation.ts'
+import type { Explanation, Gate } from '../engine/explain/explanation.ts'
 import { instant, level } from './fields.ts'
+import type { ShapeOf } from './view-shape.ts'
 
 const gateNames = [
   'queue',
@@ -15,6 +16,9 @@ const gateNames = [
   'turn',
   'workers',
 ] as const
+
+/** All fields that one or other of several kinds has. */
+type EveryField<Kind> = { [Field in Kind extends unknown ? keyof Kind : never]: unknown }
 
 /** One gate. Which fields it has beside the first five depends on what it is. */
 const gate = z.object({
@@ -55,7 +59,7 @@ const gate = z.object({
   idle: z.number().optional(),
   busy: z.number().optional(),
   lastClaimAt: instant.optional(),
-})
+} satisfies ShapeOf<EveryField<Gate>>)
 
 export const explanationView = z
   .object({
@@ -70,7 +74,7 @@ export const explanationView = z
       .optional()
       .meta({ description: 'When all that say no will have opened by themselves, if known.' }),
     gates: z.array(gate),
-  })
+  } satisfies ShapeOf<Explanation>)
   .meta({
     examples: [
       {
@@ -92,7 +96,9 @@ export const explanationView = z
     ],
   })
 
+export type ExplanationView = z.infer<typeof explanationView>
+
 /** As JSON can hold it: lists that may be changed. */
-export function viewExplanation(explanation: Explanation): z.infer<typeof explanationView> {
-  return explanation as unknown as z.infer<typeof explanationView>
+export function viewExplanation(explanation: Explanation): ExplanationView {
+  return explanation as unknown as ExplanationView
 }

@@ -1,7 +1,10 @@
 /** The fields that several routes share, each described once: what is allowed, what it means, and an example. */
 import { z } from 'zod'
+import type { LimitStatus } from '../engine/limit-status.ts'
 import { levels, problemOfName } from '../store/names.ts'
+import type { JobErrorRecord } from '../store/record.ts'
 import { limitScopes } from '../store/settings.ts'
+import type { ShapeOf } from './view-shape.ts'
 
 const LONGEST_NAME = 256
 
@@ -159,11 +162,15 @@ export const limitStatus = z.object({
   pushedBackUntil: instant.optional(),
   effectivePerSecond: z.number().optional(),
   jitterMs: z.number().optional(),
-  activeTenants: z.number(),
+  activeTenants: z.number().optional().meta({ description: 'Not for the key of a tenant.' }),
   sharePerTenant: z.number(),
-})
+} satisfies ShapeOf<LimitStatus>)
 
-export const jobError = z.object({ name: z.string(), message: z.string(), stack: z.string().optional() })
+export const jobError = z.object({
+  name: z.string(),
+  message: z.string(),
+  stack: z.string().optional(),
+} satisfies ShapeOf<JobErrorRecord>)
 
 /** What is answered when there is nothing to say but that it was done. */
 export const done = z.object({ done: z.literal(true) })

@@ -112,6 +112,41 @@ describe('a key', () => {
     const { body } = await server.ask('GET', '/v1/queues/mail/limits', undefined, 'tenant')
 
     expect(body.limits).toMatchObject([{ scope: 'tenant', limit: 50 }])
+    expect(body.limits[0]).not.toHaveProperty('activeTenants')
+  })
+
+  it('of a tenant is told why its work waits, and nothing of what it shares with others', async () => {
+    server.create({ keys })
+    await server.mail.limits.change({ queue: '1/h', tenant: '50/s', levels: { normal: '7/s' } })
+    for (const tenant of ['rival', 'acme', 'acme']) await server.mail.submit({ type: 'SEND', tenant })
+    await server.mail.claim(1)
+    const { id } = await server.mail.submit({ type: 'SEND', tenant: 'acme' })
+    const ofTenant = '/v1/queues/mail/tenants/acme/explain'
+    const ofJob = `/v1/queues/mail/jobs/${encodeURIComponent(id)}/explain`
+
+    for (const url of [ofTenant, ofJob]) {
+      const { body } = await server.ask('GET', url, undefined, 'tenant')
+      const whole = await server.ask('GET', url, undefined, 'viewer')
+      const shared = body.gates.filter(({ gate, scope }: { gate: string; scope?: string }) =>
+        gate === 'limit' ? scope !== 'tenant' : gate === 'turn' || gate === 'workers',
+      )
+
+      expect(shared.map(({ gate, open }: { gate: string; open: boolean }) => `${gate} ${open}`)).toContain(
+        'limit false',
+      )
+      for (const gate of shared) {
+        expect(Object.keys(gate).filter((field) => !['gate', 'open', 'until', 'text'].includes(field))).toEqual([])
+        expect(gate.text).not.toMatch(/"queue"|bucket|processes|number \d|\d+ of \d+ in line/)
+      }
+      expect(body.gates).toContainEqual(expect.objectContaining({ gate: 'limit', scope: 'tenant', limit: 50 }))
+      expect(body.gates.map(({ gate, open }: { gate: string; open: boolean }) => [gate, open])).toEqual(
+        whole.body.gates.map(({ gate, open }: { gate: string; open: boolean }) => [gate, open]),
+      )
+      expect(whole.body.gates).toContainEqual(expect.objectContaining({ gate: 'limit', scope: 'queue', remaining: 0 }))
+    }
+    const { body } = await server.ask('GET', ofTenant, undefined, 'tenant')
+    expect(body.text).toMatch(/^A limit of the queue grants nothing until /)
+    expect(body.binds).toMatchObject({ gate: 'limit', until: expect.any(Number) })
   })
 
   it('of a tenant sees its own dead letters, and not how many there are in all', async () => {

@@ -57,6 +57,20 @@ describe('a job of type http.request that can never be sent', () => {
     expect(JSON.stringify(body)).toContain('The payload must be an object such as')
   })
 
+  it('is refused as the edited payload of a dead letter, which stays', async () => {
+    await server.mail.submit({ type: 'http.request', payload: call, maxRetries: 0 })
+    for (const job of await server.mail.claim(1)) await job.fail(new Error('gone'))
+    const { body } = await server.ask('GET', '/v1/queues/mail/dead-letters')
+    const retry = `/v1/queues/mail/dead-letters/${encodeURIComponent(body.letters[0].key)}/retry`
+
+    const wrong = await server.ask('POST', retry, { payload: { url: 'ftp://api.example.com/' } })
+    const right = await server.ask('POST', retry, { payload: { url: 'https://other.example.com/' } })
+
+    expect(wrong.status).toBe(400)
+    expect(JSON.stringify(wrong.body)).toContain('must start with http:// or https://')
+    expect(right.body).toEqual({ done: true })
+  })
+
   it('is no concern of other types', async () => {
     expect(await server.ask('POST', jobsUrl, { type: 'SEND', payload: 1 })).toMatchObject({ status: 201 })
   })

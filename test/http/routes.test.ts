@@ -190,6 +190,26 @@ describe('dead letters', () => {
     }
   }
 
+  it('and their jobs name the action they came with, by which and by error they can be found', async () => {
+    const jobs = [1, 2].map((payload) => ({ payload, maxRetries: 0 }))
+    await server.mail.submit({ tenant: 'acme', action: 'sale', type: 'SEND', jobs })
+    await bury('acme', 'SEND', 1)
+    for (const job of await server.mail.claim(2)) await job.fail(new Error(`full: ${String(job.payload)}`))
+    const find = async (query: string) =>
+      (await server.ask('GET', `/v1/queues/mail/dead-letters?${query}`)).body.letters
+
+    const [letter, ...others] = await find('action=sale')
+    const job = await server.ask('GET', `/v1/queues/mail/jobs/${encodeURIComponent(letter.key)}`)
+
+    expect(letter).toMatchObject({ action: 'sale', tenant: 'acme' })
+    expect(others).toHaveLength(1)
+    expect(job.body).toMatchObject({ action: 'sale', state: 'failed' })
+    expect(await find('error=full')).toHaveLength(2)
+    expect(await find('error=full%3A%202')).toHaveLength(1)
+    expect(await find('error=mailbox')).toHaveLength(1)
+    expect(await find('action=other')).toEqual([])
+  })
+
   it('are listed newest first in pages, with their error', async () => {
     await bury('acme', 'SEND', 5)
 

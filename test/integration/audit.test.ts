@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { AuditReport } from '../../src/index.ts'
 import { keyPrefix } from '../../src/store/keys.ts'
 import { breaks, fillForAudit } from './broken-queues.ts'
 import { drain, useEngine } from './engine.ts'
@@ -45,6 +46,27 @@ it('finds nothing in a queue under load', async () => {
 
   await submitted
   expect(runs).toBeGreaterThan(0)
+})
+
+it('ends when it is told to, goes on from there, and finds all there is', async () => {
+  const queue = engine.queue()
+  await fillForAudit(queue)
+  const key = keyPrefix(engine.prefix, 'q')
+  await engine.server.client().del(`${key}ready:normal`, `${key}since:normal`)
+  const whole = await queue.audit({ repair: false })
+  const pieces: AuditReport[] = []
+  const signal = AbortSignal.abort()
+
+  for (let cursor: string | undefined = 'keys.0'; cursor !== undefined; cursor = pieces.at(-1)?.cursor) {
+    pieces.push(await queue.audit({ repair: false, signal, cursor }))
+  }
+
+  expect(whole).toMatchObject({ cursor: undefined, tenants: expect.any(Number) })
+  expect(pieces.length).toBeGreaterThan(3)
+  expect(pieces.reduce((sum, { tenants }) => sum + tenants, 0)).toBe(whole.tenants)
+  const found = pieces.flatMap(({ differences }) => differences.map(({ kind }) => kind))
+  expect([...new Set(found)].sort()).toEqual(Object.keys(whole.counts).sort())
+  await expect(queue.audit({ cursor: 'x' })).rejects.toThrow('the cursor of an earlier audit')
 })
 
 it('lets the queue go on after a repair', async () => {

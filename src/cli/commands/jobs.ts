@@ -101,9 +101,16 @@ function runDelayed(): Command {
     if (!all && Object.values(filter).every((value) => value === undefined)) {
       throw new CliError('usage', 'say which: --tenant, --type, --action, --reason or --all')
     }
-    const found = await useApi(options, (api) =>
-      api.post<RunDelayedSummary>(queuePath(queue, 'delayed', 'run'), filter),
-    )
+    const found = { looked: 0, due: 0 }
+    await useApi(options, async (api) => {
+      let cursor: string | undefined
+      do {
+        const step = await api.post<RunDelayedSummary>(queuePath(queue, 'delayed', 'run'), { ...filter, cursor })
+        found.looked += step.looked
+        found.due += step.due
+        cursor = step.cursor
+      } while (cursor !== undefined)
+    })
     output.data(found, () => `${found.due} jobs are due now`)
     return 'ok'
   })

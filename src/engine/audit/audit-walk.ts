@@ -23,9 +23,19 @@ const ofTenant = /^(?:tenant|lanes|ring:(?:high|normal|low)):(.+)$/s
 const ofClaim = /^claim:(\d+)$/
 
 /** In this order: what is put right in one part shows in the counts of the last three. */
-const parts = ['keys', 'leases', 'delayed', 'aside', 'dead', 'letters', 'running', 'delayed-counts', 'waiting'] as const
+export const auditParts = [
+  'keys',
+  'leases',
+  'delayed',
+  'aside',
+  'dead',
+  'letters',
+  'running',
+  'delayed-counts',
+  'waiting',
+] as const
 
-type Part = (typeof parts)[number]
+type Part = (typeof auditParts)[number]
 
 export interface AuditStep extends Audited {
   /** Tenants looked at, as tokens. */
@@ -53,7 +63,7 @@ export class AuditWalk {
     this.#requests = requests
     this.#mode = mode
     const [part, cursor] = position.split(' ')
-    this.#part = parts.find((known) => known === part) ?? 'keys'
+    this.#part = auditParts.find((known) => known === part) ?? 'keys'
     this.#cursor = cursor ?? '0'
   }
 
@@ -161,7 +171,7 @@ export class AuditWalk {
   /** To the next step of this part, or of the next one when the cursor is at its end. */
   #goOn(cursor: string): void {
     this.#cursor = cursor
-    if (cursor === '0') this.#part = parts[parts.indexOf(this.#part as Part) + 1] ?? 'end'
+    if (cursor === '0') this.#part = auditParts[auditParts.indexOf(this.#part as Part) + 1] ?? 'end'
   }
 
   #lastOf(found: Audited): AuditStep {

@@ -1,11 +1,15 @@
-import { boolean, callback, checkOptions, optional } from '../../assert.ts'
+import { abortSignal, boolean, callback, checkOptions, optional, text } from '../../assert.ts'
 import type { Difference } from '../../store/difference.ts'
 import type { Requests } from '../../store/requests.ts'
-import { AuditWalk } from './audit-walk.ts'
+import { AuditWalk, auditParts } from './audit-walk.ts'
 
 export interface AuditOptions {
   /** Put right what differs; false only looks. @default true */
   repair?: boolean
+  /** Go on where an earlier one ended: the `cursor` of its report. What that had found is not in this one's. */
+  cursor?: string
+  /** Ends it when it has come to the next place where another can go on; the report then has a `cursor`. */
+  signal?: AbortSignal
   /** Told after each step. */
   onProgress?: (progress: AuditProgress) => void
 }
@@ -30,21 +34,34 @@ export interface AuditReport {
   readonly counts: Readonly<Record<string, number>>
   /** What there was too much of to be looked at while the queue runs: names of tenants with very many lanes, or `delayed`, … */
   readonly skipped: readonly string[]
+  /** Where to go on; undefined: all was looked at. */
+  readonly cursor: string | undefined
 }
 
 const LISTED = 1_000
+/** Of a report: a part, and how far it is. */
+const cursorPattern = new RegExp(`^(${auditParts.join('|')})\\.\\d{1,20}$`)
 
 /** Looks at the whole queue while it runs, one step after the other. */
 export async function audit(requests: Requests, options: AuditOptions): Promise<AuditReport> {
-  const { repair: isRepairing, onProgress } = checkOptions('audit', options, {
+  const {
+    repair: isRepairing,
+    cursor,
+    signal,
+    onProgress,
+  } = checkOptions('audit', options, {
     repair: boolean({ default: true }),
+    cursor: optional(text({ pattern: { test: cursorPattern, words: 'the cursor of an earlier audit' } })),
+    signal: optional(abortSignal),
     onProgress: optional(callback<NonNullable<AuditOptions['onProgress']>>()),
   })
-  const walk = new AuditWalk(requests, { isRepairing })
+  const walk = new AuditWalk(requests, { isRepairing }, cursor?.replace('.', ' '))
   const differences: Difference[] = []
   const counts: Record<string, number> = {}
   const [tenants, skipped] = [new Set<string>(), new Set<string>()]
-  while (!walk.isOver) {
+  const start = walk.position
+  // What is under way is looked at again by whoever goes on: so it ends only where that is further than it began.
+  while (!walk.isOver && !(signal?.aborted && walk.position !== start)) {
     const found = await walk.step()
     for (const tenant of found.tenants ?? []) tenants.add(tenant)
     for (const what of found.skipped) skipped.add(what)
@@ -55,5 +72,6 @@ export async function audit(requests: Requests, options: AuditOptions): Promise<
     const number = Object.values(counts).reduce((sum, count) => sum + count, 0)
     onProgress?.({ part: walk.position.split(' ')[0] ?? '', tenants: tenants.size, differences: number })
   }
-  return { tenants: tenants.size, differences, counts, skipped: [...skipped] }
+  const goesOnAt = walk.isOver ? undefined : walk.position.replace(' ', '.')
+  return { tenants: tenants.size, differences, counts, skipped: [...skipped], cursor: goesOnAt }
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { isAuditId } from '../../store/audit.ts'
+import { isAuditId, type KeptAuditEntry } from '../../store/audit.ts'
 import type { App, Context } from '../context.ts'
 import { cursorParam, instant, limitParam, nextCursor } from '../fields.ts'
 import { admins } from '../roles.ts'
+import type { ShapeOf } from '../view-shape.ts'
 
 const entry = z.object({
   id: z.string(),
@@ -15,7 +16,7 @@ const entry = z.object({
   change: z.string().optional(),
   status: z.number(),
   requestId: z.string(),
-})
+} satisfies ShapeOf<KeptAuditEntry>)
 
 export function addAuditRoutes(app: App, context: Context): void {
   app.route({

@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import type { CongestionSnapshot, CongestionSummary, TenantCongestion } from '../../engine/congestion-control.ts'
 import type { Queue } from '../../engine/queue.ts'
 import { backlogFields, exampleBacklog, congestionLevel as level } from '../backlog-fields.ts'
 import { type App, type Context, callerOf, queueOf, tenantOf } from '../context.ts'
 import { done, instant, limitParam, queueParam, tenantName } from '../fields.ts'
 import { operators, overseers, readers } from '../roles.ts'
+import type { ShapeOf } from '../view-shape.ts'
 
 const tenantCongestion = z.object({
   tenant: z.string(),
@@ -12,9 +14,16 @@ const tenantCongestion = z.object({
   lastThrottledAt: instant.optional(),
   lastBackoffMs: z.number().optional(),
   averageThrottlesPerJob: z.number(),
-})
+} satisfies ShapeOf<TenantCongestion>)
 
-const moment = { at: instant, waiting: z.number(), speed: z.number(), backoffMs: z.number(), level, etaMs: z.number() }
+const moment = {
+  at: instant,
+  waiting: z.number(),
+  speed: z.number(),
+  backoffMs: z.number(),
+  level,
+  etaMs: z.number(),
+} satisfies ShapeOf<CongestionSnapshot>
 
 const example = {
   tenant: 'acme',
@@ -38,7 +47,7 @@ const summary = z
     activeTenants: z.number(),
     worst: z.object({ tenant: z.string(), level }).optional(),
     tenants: z.array(tenantCongestion).meta({ description: 'Those that have longest to wait, the longest first.' }),
-  })
+  } satisfies ShapeOf<CongestionSummary>)
   .meta({
     description: 'For the key of a tenant its own jobs only.',
     examples: [

@@ -3,8 +3,10 @@ import { z } from 'zod'
 import type { DeadLetter } from '../../engine/dead-letters.ts'
 import type { Queue } from '../../engine/queue.ts'
 import { parseJobKey } from '../../store/names.ts'
+import { checkBuiltIn } from '../built-in-check.ts'
 import { type App, type Context, callerOf, mayTouch, queueOf, tenantOf } from '../context.ts'
 import {
+  actionName,
   cursorParam,
   done,
   instant,
@@ -19,6 +21,7 @@ import {
 } from '../fields.ts'
 import { notFound } from '../problem.ts'
 import { readers, submitters } from '../roles.ts'
+import type { ShapeOf } from '../view-shape.ts'
 
 /** With a filter a page may have to look at many letters to find few: this many at most, and it says how many. */
 const MOST_LOOKED_AT = 2_000
@@ -30,6 +33,7 @@ const letterFields = z.object({
   tenant: z.string(),
   level,
   lane: z.string(),
+  action: z.string().optional().meta({ description: 'Name of the action it was submitted with.' }),
   type: z.string(),
   payload: z.unknown(),
   reason: z
@@ -39,7 +43,7 @@ const letterFields = z.object({
   attempts: z.number(),
   createdAt: instant,
   diedAt: instant,
-})
+} satisfies ShapeOf<DeadLetter>)
 
 const letterPage = z
   .object({
@@ -84,13 +88,18 @@ interface Filter {
   readonly tenant: string | undefined
   readonly reason: string | undefined
   readonly type: string | undefined
+  readonly action: string | undefined
+  /** Text in the message of its error. */
+  readonly error: string | undefined
 }
 
-function fits(letter: DeadLetter, { tenant, reason, type }: Filter): boolean {
+function fits(letter: DeadLetter, { tenant, reason, type, action, error }: Filter): boolean {
   return (
     (tenant === undefined || letter.tenant === tenant) &&
     (reason === undefined || letter.reason === reason) &&
-    (type === undefined || letter.type === type)
+    (type === undefined || letter.type === type) &&
+    (action === undefined || letter.action === action) &&
+    (error === undefined || letter.error?.message.includes(error) === true)
   )
 }
 
@@ -127,12 +136,12 @@ export function addDeadLetterRoutes(app: App, context: Context): void {
   /** A letter of another tenant is answered like one that is not there. */
   async function act(
     request: FastifyRequest & { params: z.infer<typeof oneLetter.params> },
-    change: (letters: Queue['deadLetters'], key: string) => Promise<boolean>,
+    change: (queue: Queue, key: string) => Promise<boolean>,
   ) {
-    const { queue, letter } = request.params
-    const letters = queueOf(context, request, queue).deadLetters
+    const { letter } = request.params
+    const queue = queueOf(context, request, request.params.queue)
     const tenant = parseJobKey(letter)?.tenant
-    const isDone = tenant !== undefined && mayTouch(request, tenant) && (await change(letters, letter))
+    const isDone = tenant !== undefined && mayTouch(request, tenant) && (await change(queue, letter))
     if (!isDone) throw notFound('such dead letter')
     return { done: true as const }
   }
@@ -152,13 +161,15 @@ export function addDeadLetterRoutes(app: App, context: Context): void {
         tenant: tenantName.optional().meta({ description: 'Only of this tenant.' }),
         reason: z.enum(['failed', 'discarded', 'throttled', 'stalled', 'unknown-type', 'unreadable']).optional(),
         type: jobType.optional().meta({ description: 'Only of this type of job.' }),
+        action: actionName.optional().meta({ description: 'Only of this action.' }),
+        error: z.string().min(1).max(1_000).optional().meta({ description: 'Text in the message of the error.' }),
       }),
       response: { 200: letterPage },
     },
     handler: async (request) => {
       const queue = queueOf(context, request, request.params.queue)
-      const { limit, cursor, reason, type } = request.query
-      const filter = { tenant: tenantOf(request, request.query.tenant), reason, type }
+      const { limit, cursor, reason, type, action, error } = request.query
+      const filter = { tenant: tenantOf(request, request.query.tenant), reason, type, action, error }
       const { total, ...page } = await find(queue, filter, { from: Number(cursor ?? 0), limit })
       return callerOf(request).tenant === undefined ? { ...page, total } : page
     },
@@ -180,7 +191,13 @@ export function addDeadLetterRoutes(app: App, context: Context): void {
     },
     handler: (request) => {
       const { body } = request
-      return act(request, (letters, key) => letters.retry(key, 'payload' in body ? { payload: body.payload } : {}))
+      return act(request, async (queue, key) => {
+        if (!('payload' in body)) return queue.deadLetters.retry(key)
+        const { payload } = body
+        const { type } = (await queue.job(key)) ?? {}
+        checkBuiltIn({ payload }, type)
+        return queue.deadLetters.retry(key, { payload })
+      })
     },
   })
   app.route({
@@ -193,6 +210,6 @@ export function addDeadLetterRoutes(app: App, context: Context): void {
       summary: 'Discards a dead letter for good.',
       ...oneLetter,
     },
-    handler: (request) => act(request, (letters, key) => letters.discard(key)),
+    handler: (request) => act(request, (queue, key) => queue.deadLetters.discard(key)),
   })
 }

@@ -1,14 +1,17 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import type { JobView } from '../../engine/job-view.ts'
 import type { JobOwner, Queue } from '../../engine/queue.ts'
 import { parseJobKey } from '../../store/names.ts'
 import { checkBuiltIn } from '../built-in-check.ts'
-import { type App, type Context, mayTouch, queueOf, submittingTenant, tenantOf } from '../context.ts'
+import { type App, type Context, callerOf, mayTouch, queueOf, submittingTenant, tenantOf } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
 import { explanationView, viewExplanation } from '../explanation-view.ts'
 import { actionName, instant, jobError, jobId, jobIdParam, jobType, level, queueParam, tenantName } from '../fields.ts'
+import { explanationSeenBy } from '../own-view.ts'
 import { notFound } from '../problem.ts'
 import { readers, submitters } from '../roles.ts'
+import type { ShapeOf } from '../view-shape.ts'
 
 const YEAR_MS = 366 * 86_400_000
 
@@ -51,6 +54,7 @@ const jobView = z
     tenant: z.string(),
     level,
     lane: z.string(),
+    action: z.string().optional().meta({ description: 'Name of the action it was submitted with.' }),
     state: z.enum(['waiting', 'delayed', 'running', 'succeeded', 'failed', 'canceled']),
     type: z.string().optional(),
     payload: z.unknown().optional(),
@@ -59,7 +63,7 @@ const jobView = z
     error: jobError.optional(),
     reason: z.string().optional(),
     dueAt: instant.optional(),
-  })
+  } satisfies ShapeOf<JobView>)
   .meta({
     examples: [
       { id: 'order-17', tenant: 'acme', level: 'normal', lane: 'default', state: 'waiting', type: 'SEND', attempts: 0 },
@@ -167,7 +171,7 @@ export function addJobRoutes(app: App, context: Context): void {
       const { job } = request.params
       const found = await queue.explain({ job, ...definedOnly({ tenant, action: request.query.action }) })
       if (!found || !mayTouch(request, found.tenant)) throw notFound('such job; a given id is known within its tenant')
-      return viewExplanation(found)
+      return explanationSeenBy(callerOf(request), viewExplanation(found))
     },
   })
   app.route({

@@ -1,13 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import type { LetterSweep } from '../../engine/letter-sweep.ts'
 import { type App, type Context, queueOf, submittingTenant } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
 import { actionName, instant, jobType, queueParam, tenantName } from '../fields.ts'
 import { submitters } from '../roles.ts'
+import { inSteps } from '../step-time.ts'
 
-/** A request takes no longer than this: whoever wants more goes on with the cursor of the answer. */
-const LONGEST_MS = 10_000
+/** A request takes no more than this: whoever wants more goes on with the cursor of the answer. */
 const MOST_AT_ONCE = 10_000
 
 const sweepBody = z
@@ -27,26 +26,24 @@ const sweepBody = z
     rate: z.string().max(50).optional().meta({ description: 'How fast: 50/s. As fast as it goes unless given.' }),
     limit: z.number().int().min(1).max(MOST_AT_ONCE).optional().meta({ description: 'Take so many at most.' }),
     cursor: z.string().max(100).optional().meta({ description: 'Goes on where an earlier request ended.' }),
-    dryRun: z.boolean().optional().meta({ description: 'Only count those that fit.' }),
+    dryRun: z.boolean().optional().meta({ description: 'Only count those that fit; `rate` is not kept to.' }),
   })
   .meta({ examples: [{ filter: { tenant: 'acme', error: 'mailbox' }, rate: '50/s' }] })
 
 const sweepView = z
   .object({
-    looked: z.number(),
+    looked: z.number().meta({ description: 'Letters looked at.' }),
     taken: z.number().meta({ description: 'Letters retried or discarded; with `dryRun`, those that fit.' }),
     left: z.number().optional().meta({ description: 'Dead letters that there are; not for the key of a tenant.' }),
     cursor: z.string().optional().meta({ description: 'Where to go on; missing when all were looked at.' }),
   })
   .meta({ examples: [{ looked: 17, taken: 3, left: 14 }] })
 
-type Verb = 'retryAll' | 'discardAll'
-
 /** Dead letters by filter. Nothing is kept in the server: the answer says where to go on, also after a restart. */
 export function addLetterSweepRoutes(app: App, context: Context): void {
   const shared = {
     tags: ['dead letters'],
-    description: `A request takes at most ${LONGEST_MS / 1_000} s and ${MOST_AT_ONCE} letters; go on with its cursor. Letters that die after the first request are left alone.`,
+    description: `A request takes at most ${MOST_AT_ONCE} letters and half of the time a handler has; go on with its cursor. Letters that die after the first request are left alone.`,
     params: z.strictObject({ queue: queueParam }),
     querystring: z.strictObject({}),
     body: sweepBody,
@@ -54,15 +51,16 @@ export function addLetterSweepRoutes(app: App, context: Context): void {
   }
   async function run(
     request: FastifyRequest & { params: { queue: string }; body: z.infer<typeof sweepBody> },
-    verb: Verb,
+    verb: 'retryAll' | 'discardAll',
   ): Promise<z.infer<typeof sweepView>> {
     const { deadLetters } = queueOf(context, request, request.params.queue)
     const { filter, dryRun, ...given } = request.body
     const own = submittingTenant(request, filter.tenant)
     const wanted = definedOnly({ ...filter, tenant: own, all: filter.all || undefined })
-    if (dryRun) return { looked: 0, taken: await deadLetters.count(wanted) }
-    const { left, ...progress } = await inTime(
-      deadLetters[verb](wanted, definedOnly({ limit: MOST_AT_ONCE, ...given })),
+    const options = dryRun ? given : { ...given, limit: given.limit ?? MOST_AT_ONCE }
+    const { left, ...progress } = await inSteps(
+      context,
+      (signal) => deadLetters[dryRun ? 'countAll' : verb](wanted, { ...definedOnly(options), signal }).finished,
     )
     return request.caller?.tenant === undefined ? { ...progress, left } : progress
   }
@@ -84,13 +82,4 @@ export function addLetterSweepRoutes(app: App, context: Context): void {
     schema: { operationId: 'discardDeadLetters', summary: 'Discards all dead letters that fit for good.', ...shared },
     handler: (request) => run(request, 'discardAll'),
   })
-}
-
-async function inTime(sweep: LetterSweep) {
-  const timer = setTimeout(() => sweep.abort(), LONGEST_MS)
-  try {
-    return await sweep.finished
-  } finally {
-    clearTimeout(timer)
-  }
 }

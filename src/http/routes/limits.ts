@@ -4,6 +4,7 @@ import { InvalidOptionsError, type OptionProblem } from '../../errors.ts'
 import { attachLimits, type LimitsOption } from '../../limits/attachment.ts'
 import { type App, type Context, callerOf, queueOf, tenantOf } from '../context.ts'
 import { limitDefinition, limitScope, limitStatus, queueParam, tenantName } from '../fields.ts'
+import { limitsSeenBy } from '../own-view.ts'
 import { operators, readers } from '../roles.ts'
 
 const limitName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be letters, digits, _ and -, at most 64')
@@ -82,8 +83,7 @@ export function addLimitRoutes(app: App, context: Context): void {
     handler: async (request) => {
       const queue = queueOf(context, request, request.params.queue)
       const limits = await queue.limits.list(tenantOf(request, request.query.tenant))
-      const isTenant = callerOf(request).tenant !== undefined
-      return { limits: isTenant ? limits.filter(({ scope }) => scope === 'tenant') : limits }
+      return { limits: limitsSeenBy(callerOf(request), limits) }
     },
   })
   app.route({

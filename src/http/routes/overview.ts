@@ -1,8 +1,11 @@
 import { z } from 'zod'
+import type { QueueOverview, TenantOverview } from '../../engine/overview.ts'
+import type { WorkerView } from '../../store/worker-list.ts'
 import { backlogFields, congestionLevel, exampleBacklog } from '../backlog-fields.ts'
 import { type App, type Context, queueOf } from '../context.ts'
 import { instant, level, limitStatus, queueParam } from '../fields.ts'
 import { overseers } from '../roles.ts'
+import type { ShapeOf } from '../view-shape.ts'
 
 const count = z.number()
 
@@ -13,7 +16,7 @@ const worker = z.object({
   since: instant.optional().meta({ description: 'When it claimed the oldest of them.' }),
   leasedUntil: instant.optional(),
   isIdle: z.boolean().meta({ description: 'Whether it waits for more than it has.' }),
-})
+} satisfies ShapeOf<WorkerView>)
 
 const tenant = z.object({
   tenant: z.string(),
@@ -30,7 +33,7 @@ const tenant = z.object({
   level: congestionLevel,
   speed: z.number().meta({ description: 'Starts a second.' }),
   etaMs: z.number().meta({ description: 'Until all that waits has started.' }),
-})
+} satisfies ShapeOf<TenantOverview>)
 
 const overview = z
   .object({
@@ -43,7 +46,7 @@ const overview = z
     limits: z.array(limitStatus),
     workers: z.array(worker),
     tenants: z.array(tenant).meta({ description: 'Those that have longest to wait first, then others that run.' }),
-  })
+  } satisfies ShapeOf<QueueOverview>)
   .meta({
     examples: [
       {

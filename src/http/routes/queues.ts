@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import type { Queue } from '../../engine/queue.ts'
 import { levels } from '../../store/names.ts'
+import type { QueueCounts } from '../../store/scripts/read-counts.ts'
 import { type App, type Context, callerOf, canSee, queueOf } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
 import { instant, queueParam } from '../fields.ts'
 import { operators, readers } from '../roles.ts'
+import type { ShapeOf } from '../view-shape.ts'
 
 const count = z.number()
 const levelFlags = z.object({ high: z.boolean(), normal: z.boolean(), low: z.boolean() })
@@ -35,7 +37,7 @@ const counts = z
     ticksMissed: count.optional(),
     audits: count.optional(),
     differences: count.optional(),
-  })
+  } satisfies ShapeOf<QueueCounts>)
   .meta({ description: 'Over all tenants; for the key of a tenant its own jobs only.' })
 
 const congestion = z.object({

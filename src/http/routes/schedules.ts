@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { parseDuration } from '../../engine/duration.ts'
 import type { Queue } from '../../engine/queue.ts'
 import type { ScheduleInput } from '../../engine/schedules/schedule-input.ts'
+import type { ScheduleView } from '../../engine/schedules/schedule-view.ts'
 import { isScheduleCursor } from '../../engine/schedules/schedules.ts'
 import { checkBuiltIn } from '../built-in-check.ts'
 import { type App, type Context, queueOf } from '../context.ts'
@@ -19,6 +20,7 @@ import {
 } from '../fields.ts'
 import { notFound } from '../problem.ts'
 import { operators, overseers } from '../roles.ts'
+import type { ShapeOf } from '../view-shape.ts'
 import { jobFields } from './jobs.ts'
 
 const scheduleParam = z
@@ -91,7 +93,7 @@ const scheduleView = z
     pausedSince: instant.optional(),
     ticks: z.number().meta({ description: 'How many ticks jobs were made for.' }),
     missedTicks: z.number().meta({ description: 'How many got none.' }),
-  })
+  } satisfies ShapeOf<ScheduleView>)
   .meta({ examples: [example] })
 
 const dueWithinParam = z

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { insideOf, type Queue } from '../../engine/queue.ts'
 import type { TenantView } from '../../engine/tenant-control.ts'
@@ -19,7 +20,9 @@ import {
   queueParam,
   tenantName,
 } from '../fields.ts'
+import { explanationSeenBy, limitsSeenBy } from '../own-view.ts'
 import { operators, readers } from '../roles.ts'
+import type { ShapeOf } from '../view-shape.ts'
 
 const share = z.object({ entitled: z.number(), received: z.number() })
 
@@ -38,7 +41,7 @@ const tenantFields = {
   running: z.number(),
   longestWaitMs: z.number(),
   fairness: z.object({ high: share, normal: share, low: share }),
-}
+} satisfies ShapeOf<TenantView>
 
 const example = {
   tenant: 'acme',
@@ -81,9 +84,10 @@ function asRow(view: TenantView) {
   return { ...view, parkedUntil: parkedUntil === Number.POSITIVE_INFINITY ? undefined : parkedUntil }
 }
 
-async function viewOf(queue: Queue, tenant: string) {
+async function viewOf(request: FastifyRequest, queue: Queue, tenant: string) {
   const [view, limits] = await Promise.all([queue.tenant(tenant).view(), queue.limits.list(tenant)])
-  return { ...asRow(view), limits: limits.filter(({ scope }) => scope === 'tenant') }
+  const own = limits.filter(({ scope }) => scope === 'tenant')
+  return { ...asRow(view), limits: limitsSeenBy(callerOf(request), own) }
 }
 
 async function change(queue: Queue, name: string, wanted: z.infer<typeof tenantChange>): Promise<void> {
@@ -152,7 +156,7 @@ export function addTenantRoutes(app: App, context: Context): void {
     },
     handler: (request) => {
       const queue = queueOf(context, request, request.params.queue)
-      return viewOf(queue, tenantOf(request, request.params.tenant) ?? '')
+      return viewOf(request, queue, tenantOf(request, request.params.tenant) ?? '')
     },
   })
   app.route({
@@ -169,7 +173,8 @@ export function addTenantRoutes(app: App, context: Context): void {
     },
     handler: async (request) => {
       const queue = queueOf(context, request, request.params.queue)
-      return viewExplanation(await queue.explain({ tenant: tenantOf(request, request.params.tenant) ?? '' }))
+      const found = await queue.explain({ tenant: tenantOf(request, request.params.tenant) ?? '' })
+      return explanationSeenBy(callerOf(request), viewExplanation(found))
     },
   })
   app.route({
@@ -187,7 +192,7 @@ export function addTenantRoutes(app: App, context: Context): void {
     handler: async (request) => {
       const queue = queueOf(context, request, request.params.queue)
       await queue.tenant(request.params.tenant).unpark()
-      return viewOf(queue, request.params.tenant)
+      return viewOf(request, queue, request.params.tenant)
     },
   })
   app.route({
@@ -206,7 +211,7 @@ export function addTenantRoutes(app: App, context: Context): void {
     handler: async (request) => {
       const queue = queueOf(context, request, request.params.queue)
       await change(queue, request.params.tenant, request.body)
-      return viewOf(queue, request.params.tenant)
+      return viewOf(request, queue, request.params.tenant)
     },
   })
 }
