@@ -63,10 +63,12 @@ it('ends when it is told to, goes on from there, and finds all there is', async 
 
   expect(whole).toMatchObject({ cursor: undefined, tenants: expect.any(Number) })
   expect(pieces.length).toBeGreaterThan(3)
-  expect(pieces.reduce((sum, { tenants }) => sum + tenants, 0)).toBe(whole.tenants)
+  // Keys of one tenant may be found by several.
+  expect(pieces.reduce((sum, { tenants }) => sum + tenants, 0)).toBeGreaterThanOrEqual(whole.tenants)
   const found = pieces.flatMap(({ differences }) => differences.map(({ kind }) => kind))
   expect([...new Set(found)].sort()).toEqual(Object.keys(whole.counts).sort())
   await expect(queue.audit({ cursor: 'x' })).rejects.toThrow('the cursor of an earlier audit')
+  for (let tries = 0; tries < 3; tries++) await queue.audit()
 })
 
 it('lets the queue go on after a repair', async () => {

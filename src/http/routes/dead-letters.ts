@@ -80,6 +80,13 @@ const letterPage = z
     ],
   })
 
+const errorText = z
+  .string()
+  .min(1)
+  .max(1_000)
+  .regex(/^\P{Cc}*$/u, 'must have no control characters')
+  .meta({ description: 'Text in the message of the error.' })
+
 const edited = z
   .strictObject({ payload: z.unknown().optional().meta({ description: 'Instead of its own.' }) })
   .meta({ examples: [{ payload: { to: 'b@example.com' } }] })
@@ -162,7 +169,7 @@ export function addDeadLetterRoutes(app: App, context: Context): void {
         reason: z.enum(['failed', 'discarded', 'throttled', 'stalled', 'unknown-type', 'unreadable']).optional(),
         type: jobType.optional().meta({ description: 'Only of this type of job.' }),
         action: actionName.optional().meta({ description: 'Only of this action.' }),
-        error: z.string().min(1).max(1_000).optional().meta({ description: 'Text in the message of the error.' }),
+        error: errorText.optional(),
       }),
       response: { 200: letterPage },
     },
