@@ -3,7 +3,11 @@ import type { AuditReport } from '../../index.ts'
 import { auditFinding } from './queue-checks.ts'
 
 function finding(report: Partial<AuditReport>, { isRepairing = false } = {}) {
-  return auditFinding('web', { tenants: 2, differences: [], counts: {}, skipped: [], ...report }, { isRepairing })
+  return auditFinding(
+    'web',
+    { tenants: 2, differences: [], counts: {}, skipped: [], cursor: undefined, ...report },
+    { isRepairing },
+  )
 }
 
 describe('an audit', () => {
