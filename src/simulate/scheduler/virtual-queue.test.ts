@@ -26,6 +26,69 @@ const STEPS = 120
 const LEASE_MS = 1e9
 const FIRST_INSTANT = 1_700_000_000_000_000
 
+/** What a run is about. Whatever it leaves open is chosen by chance. */
+interface Situation {
+  readonly name: string
+  readonly tenants?: number
+  readonly options?: QueueOptions
+  readonly hands?: readonly number[]
+  /** Jobs that come together. */
+  readonly jobs?: readonly number[]
+  /** One tenant has a single job again and again. */
+  readonly hasSingles?: boolean
+  /** The share of tenants with limits of their own. */
+  readonly ownLimits?: number
+  /** In µs, at most. */
+  readonly pauses?: readonly number[]
+}
+
+/** Each was made for a mistake that chance alone did not meet: docs/decisions/0036-simulation.md has them. */
+const situations: readonly Situation[] = [
+  { name: 'anything' },
+  {
+    name: 'many come back at once, and hands are few',
+    tenants: 30,
+    options: { limits: { tenant: '5/s' }, quantum: 1 },
+    hands: [3, 12, 100],
+    jobs: [5],
+  },
+  {
+    name: 'somebody is overdue',
+    tenants: 20,
+    options: { quantum: 1, alpha: 10_000, maxWaitMs: 200 },
+    hands: [1, 3, 12],
+    jobs: [1, 2, 30],
+  },
+  {
+    name: 'a strict share is less than one permit',
+    tenants: 20,
+    options: { limits: { queue: '6/s' }, share: 'strict' },
+    jobs: [2],
+  },
+  {
+    name: 'own limits have another jitter than the template',
+    tenants: 6,
+    options: { limits: { tenant: { kind: 'bucket', limit: 40, windowMs: 1_000, jitterMs: 200 } } },
+    ownLimits: 1,
+    jobs: [30],
+  },
+  {
+    name: 'windows are about to end',
+    tenants: 3,
+    options: { limits: { queue: { kind: 'window', limit: 60, windowMs: 200 } } },
+    hands: [3, 12],
+    pauses: [1, 60_000],
+  },
+  {
+    name: 'one comes and goes beside others with a backlog',
+    tenants: 12,
+    options: { limits: {}, quantum: 7, alpha: 0 },
+    hands: [1, 3],
+    jobs: [30],
+    hasSingles: true,
+  },
+]
+
 interface Running {
   readonly real: LeasedJob
   readonly virtual: VirtualJob
@@ -46,6 +109,7 @@ afterAll(async () => {
 
 /** The scripts and the virtual queue, told the same at the same instants. */
 class SideBySide {
+  readonly #situation: Situation
   readonly #random: Random
   readonly #requests: Requests
   readonly #virtual: VirtualQueue
@@ -58,8 +122,9 @@ class SideBySide {
   #comeAt: number | undefined
 
   constructor(seed: number) {
+    this.#situation = situations[seed % situations.length] as Situation
     this.#random = new Random(`side by side ${seed}`)
-    this.#options = this.#chooseOptions()
+    this.#options = { ...this.#chooseOptions(), ...this.#situation.options }
     const settings = checkQueueOptions('q', this.#options)
     const { values, limits } = declaredSettings(settings)
     const keys = queueKeys(`seed${seed}`, 'q', 'me')
@@ -68,14 +133,14 @@ class SideBySide {
     this.#requests = new Requests({ client: 'me', redis, keys, register })
     this.#virtual = new VirtualQueue(values, limits as SchedulerLimits)
     const template = limits.tenant as LimitRule[]
-    const count = this.#oneOf([1, 3, 8, 90])
+    const count = this.#situation.tenants ?? this.#oneOf([1, 3, 8, 90])
     for (let at = 0; at < count; at++) {
       const settings = {
         level: this.#oneOf(['normal', 'normal', 'normal', ...levels] as const),
         weight: this.#oneOf([1, 1, 1, 3, 0.3]),
         basePriority: this.#oneOf([0, 0, 0, -400, 900]),
       }
-      const own = this.#random.next() < 0.2 ? [this.#ownLimit(template)] : []
+      const own = this.#random.next() < (this.#situation.ownLimits ?? 0.2) ? [this.#ownLimit(template)] : []
       const tenant = this.#virtual.addTenant(`t${at}`, settings, limitsOfTenant(template, own))
       this.#tenants.push(tenant)
       this.#own.set(tenant, own)
@@ -84,7 +149,7 @@ class SideBySide {
 
   /** What the run is about, for the message when the two differ. */
   toString(): string {
-    return `${this.#tenants.length} tenants under ${JSON.stringify(this.#options)}`
+    return `"${this.#situation.name}", ${this.#tenants.length} tenants under ${JSON.stringify(this.#options)}`
   }
 
   async prepare(): Promise<void> {
@@ -164,15 +229,18 @@ class SideBySide {
   #advance(): void {
     const isPatient = this.#random.next() < 0.3 && this.#comeAt !== undefined
     if (isPatient) this.#now = Math.max(this.#now, this.#comeAt as number)
-    else this.#now += this.#oneOf([0, 1, this.#below(5_000), this.#below(200_000), this.#below(1_500_000)])
+    else this.#now += this.#below(this.#oneOf(this.#situation.pauses ?? [1, 2, 5_000, 200_000, 1_500_000]))
   }
 
   async #submit(): Promise<void> {
+    const { jobs = [1, 2, 5, 30], hasSingles = false } = this.#situation
+    const choice = hasSingles ? this.#tenants.slice(1) : this.#tenants
     const lines = Array.from({ length: 1 + this.#below(4) }, () => ({
-      tenant: this.#oneOf(this.#tenants),
+      tenant: this.#oneOf(choice),
       lane: this.#oneOf(['default', 'default', 'other', 'third']),
-      count: this.#oneOf([1, 2, 5, 30]),
+      count: this.#oneOf(jobs),
     }))
+    if (hasSingles) lines.push({ tenant: this.#tenants[0] as VirtualTenant, lane: 'default', count: 1 })
     for (const { tenant, lane, count } of lines) {
       const entries = new Array<string>(count).fill(encodeRecord('0', 'call', '', '', 'null'))
       const line = { tenant: tenant.name, level: tenant.level, lane, basePriority: undefined, entries }
@@ -182,7 +250,7 @@ class SideBySide {
   }
 
   async #claim(): Promise<void> {
-    const wanted = this.#oneOf([0, 1, 3, 12, 100, 400])
+    const wanted = this.#oneOf(this.#situation.hands ?? [0, 1, 3, 12, 100, 400])
     const ended = this.#someRunning()
     const reply = await finishAndClaim(this.#requests, {
       wanted,
@@ -249,7 +317,8 @@ describe('the virtual queue', () => {
     timeout: (seconds + 60) * 1_000,
   }, async () => {
     const end = performance.now() + seconds * 1_000
-    for (let seed = 1; performance.now() < end; seed++) {
+    const atLeast = 2 * situations.length
+    for (let seed = 1; seed <= atLeast || performance.now() < end; seed++) {
       const run = new SideBySide(seed)
       await run.prepare()
       for (let step = 1; step <= STEPS; step++) {

@@ -34,7 +34,7 @@ const DUE_AT_ONCE = 64
 
 /**
  * Whose job runs next and whether it may, as the scripts of src/store decide it, in memory and told what time it is. It keeps
- * counts where they keep records, so that a million jobs take seconds. scheduler.test.ts runs both side by side: whoever
+ * counts where they keep records, so that a million jobs take seconds. virtual-queue.test.ts runs both side by side: whoever
  * changes turns, limits or parking in the Lua changes them here.
  *
  * Left out is what a simulation has no use for: costs, quotas, ordered lanes, cancelling, pausing, stalls, and whatever is

@@ -58,6 +58,12 @@ it('puts jobs at the end of their lane and their tenant in line', async () => {
   })
 })
 
+it('takes a submit of nothing', async () => {
+  const reply = await submitJobs(store.requests(), [], { nowUs: store.nowUs })
+
+  expect(reply).toMatchObject({ accepted: 0, firsts: [] })
+})
+
 it('numbers the jobs of a lane without gaps, and leaves the tenant its place in line', async () => {
   await store.submit('a', 2)
   store.now += 5_000
