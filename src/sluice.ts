@@ -129,7 +129,7 @@ export class Sluice {
     const opened = openRedis(redis as RedisOptions)
     this.#clock = clock ?? systemClock
     this.#redis = clock ? this.#liveBy(clock, opened) : opened
-    this.#waker = new Waker(this.#redis)
+    this.#waker = new Waker(this.#redis, { log: this.#log })
   }
 
   #liveBy(clock: TestClock, opened: Redis): Redis {

@@ -1,4 +1,5 @@
 import { isSluiceError } from '../errors.ts'
+import { LAST_WORDS_MS, settledWithin } from './last-words.ts'
 import type { Log } from './log.ts'
 
 /** Records how far a queue is behind, once at a time and beside the work: nobody waits for it who has jobs to run. */
@@ -23,9 +24,9 @@ export class CongestionRecorder {
       })
   }
 
-  /** Resolves when nothing is under way. */
-  async settled(): Promise<void> {
-    await this.#running
+  /** Resolves when nothing is under way, or Redis does not answer. */
+  settled(): Promise<void> {
+    return settledWithin(this.#running, LAST_WORDS_MS)
   }
 
   #onGap(error: unknown): void {

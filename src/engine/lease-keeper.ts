@@ -2,6 +2,8 @@ import type { Clock } from '../clock.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
 import { renewLeases } from '../store/scripts/renew-leases.ts'
+import { LastingError } from './lasting-error.ts'
+import type { Log } from './log.ts'
 
 /**
  * Renews the leases of all claims of one process, every third of a lease and in one call. A claim whose lease turns out
@@ -13,6 +15,7 @@ export class LeaseKeeper {
   readonly #leaseMs: number
   readonly #clock: Clock
   readonly #onLost: (fence: string) => void
+  readonly #lastingError: LastingError
   /** Jobs still held under each fence. */
   readonly #held = new Map<string, number>()
   #cancelTimer: (() => void) | undefined
@@ -22,6 +25,8 @@ export class LeaseKeeper {
     requests: Requests
     leaseMs: number
     clock: Clock
+    log: Log
+    queue: string
     onLost: (fence: string) => void
   }) {
     this.#redis = options.redis
@@ -29,6 +34,10 @@ export class LeaseKeeper {
     this.#leaseMs = options.leaseMs
     this.#clock = options.clock
     this.#onLost = options.onLost
+    this.#lastingError = new LastingError(options.log, {
+      event: 'worker.leases-unrenewed',
+      message: `The leases of running jobs of queue "${options.queue}" cannot be renewed; they run again elsewhere`,
+    })
   }
 
   hold(fence: string, jobs: number): void {
@@ -58,11 +67,13 @@ export class LeaseKeeper {
           leaseMs: this.#leaseMs,
           fences,
         })
+        this.#lastingError.mended()
         for (const fence of lost) {
           if (this.#held.delete(fence)) this.#onLost(fence)
         }
-      } catch {
-        // Not reachable: the next round tries again, and the store decides what is still ours.
+      } catch (error) {
+        // The next round tries again, and the store decides what is still ours.
+        this.#lastingError.failed(error)
       }
     }
     if (this.#cancelTimer === undefined) return

@@ -161,6 +161,24 @@ it('keeps what one call left to be given back, whenever the other ends', async (
   expect(calls.at(-1)).toMatchObject({ permits: [1], stale: { fence: '7', permits: 32 } })
 })
 
+it('gives back what each of two calls left, one with each of the next', async () => {
+  const tries = Array.from({ length: 10 }, (_, at) => {
+    return (request: AcquireRequest) =>
+      answers([{ callers: request.permits.length }], { freshMs: -1, fence: String(at) })()
+  })
+  const { line, calls } = lineWith(...tries, grantsAll)
+
+  await askFor(line, new Array(64).fill(1))
+  await line.ask(1, 'deny')
+  await line.ask(1, 'deny')
+  await line.ask(1, 'deny')
+
+  const [first, second, third] = calls.slice(-3)
+  expect([first?.stale, second?.stale].map((stale) => stale?.permits)).toEqual([32, 32])
+  expect(new Set([first?.stale?.fence, second?.stale?.fence])).toEqual(new Set(['8', '9']))
+  expect(third?.stale).toBeUndefined()
+})
+
 it('tells who asks for too much, and asks again for the others with what is still to be given back', async () => {
   const costly = (): AcquireReply => ({ word: 'costly', limit: 'upstream', most: 10 })
   const { line, calls } = lineWith(tooLate, costly, grantsAll)

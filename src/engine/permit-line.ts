@@ -50,8 +50,8 @@ export class PermitLine {
   #waiting: Caller[] = []
   #inFlight = 0
   #isScheduled = false
-  /** What nobody asked for again; the next call tells of it. */
-  #stale: StaleGrants | undefined
+  /** What nobody asked for again, at most one of each call in flight; the next calls tell of it, one each. */
+  readonly #stale: StaleGrants[] = []
 
   constructor(parts: {
     limits: readonly string[]
@@ -106,8 +106,7 @@ export class PermitLine {
 
   async #answer(callers: readonly Caller[]): Promise<void> {
     let left = callers
-    let stale = this.#stale
-    this.#stale = undefined
+    let stale = this.#stale.shift()
     try {
       for (let tries = 1; left.length > 0; tries++) {
         const sentAt = this.#clock.now()
@@ -123,8 +122,7 @@ export class PermitLine {
         for (const { resolve } of left) resolve(denied(reply.freshMs ?? 0, null))
         break
       }
-      // Another call may have left some meanwhile: those are told of first.
-      this.#stale ??= stale
+      if (stale) this.#stale.push(stale)
     } catch (error) {
       for (const caller of left) this.#settleWithout(caller, error)
     }

@@ -11,7 +11,7 @@ let waker: Waker
 beforeAll(async () => {
   server = await startRedis()
   redis = openRedis({ redis: { path: server.path } })
-  waker = new Waker(redis, { heartbeatMs: HEARTBEAT_MS })
+  waker = new Waker(redis, { log: () => {}, heartbeatMs: HEARTBEAT_MS })
 })
 afterEach(() => waker.close())
 afterAll(async () => {

@@ -1,5 +1,7 @@
 import type { Redis } from '../store/redis.ts'
 import { type Rest, type Resting, stayIdle } from '../store/scripts/stay-idle.ts'
+import { LastingError } from './lasting-error.ts'
+import type { Log } from './log.ts'
 
 // Every sleeper looks for itself this often, whoever else of the process is woken meanwhile. A wake-up is waited for no
 // longer than until then: short enough to notice a connection that went dead, long enough to stay below one request every
@@ -34,17 +36,19 @@ export interface RestingSleeper extends Resting {
 export class Waker {
   readonly #redis: Redis
   readonly #heartbeatMs: number
+  readonly #log: Log
   readonly #readers = new Map<Redis, WakeReader>()
 
   /** @param options - `heartbeatMs`: how often every sleeper looks for itself; another only in tests. */
-  constructor(redis: Redis, options: { heartbeatMs?: number } = {}) {
+  constructor(redis: Redis, options: { log: Log; heartbeatMs?: number }) {
     this.#redis = redis
     this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
+    this.#log = options.log
   }
 
   add(sleeper: Sleeper): void {
     const server = this.#redis.at(sleeper.wakeKey)
-    const reader = this.#readers.get(server) ?? new WakeReader(server, this.#heartbeatMs)
+    const reader = this.#readers.get(server) ?? new WakeReader(server, this.#heartbeatMs, this.#log)
     this.#readers.set(server, reader)
     reader.add(sleeper)
   }
@@ -73,9 +77,14 @@ class WakeReader {
   /** Of the next heartbeat, by the monotonic clock of the process. */
   #beatAt = 0
   #isClosed = false
+  readonly #lastingError: LastingError
 
-  constructor(redis: Redis, heartbeatMs: number) {
+  constructor(redis: Redis, heartbeatMs: number, log: Log) {
     this.#redis = redis
+    this.#lastingError = new LastingError(log, {
+      event: 'worker.wake-ups-unheard',
+      message: `Wake-ups cannot be waited for; work is looked for every ${RETRY_MS} ms instead`,
+    })
     this.#heartbeatMs = heartbeatMs
   }
 
@@ -117,10 +126,12 @@ class WakeReader {
       }
       try {
         const found = await this.#wait(this.#blocking)
+        this.#lastingError.mended()
         if (found) this.#sleepers.get(found[0])?.onWake(found[1])
-      } catch {
+      } catch (error) {
         // Cut off: the connection comes back by itself, and whoever was to be woken meanwhile looks for itself.
         if (this.#isClosed) return
+        this.#lastingError.failed(error)
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
         this.#beatLater()
         for (const sleeper of this.#sleepers.values()) sleeper.onWake(undefined)

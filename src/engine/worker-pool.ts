@@ -18,6 +18,7 @@ import { finishedJob, finishOf, toldOf } from './finish.ts'
 import { isStoreAway } from './is-store-away.ts'
 import { decodeJobs, type LeasedJob } from './job.ts'
 import { type Handler, JobRun, type RunSetting } from './job-run.ts'
+import { LAST_WORDS_MS, settledWithin } from './last-words.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import type { Log } from './log.ts'
 import type { RunResult } from './outcome.ts'
@@ -59,7 +60,6 @@ const LONGEST_GATHER_MS = 15
 const BACKUP_MS = { least: 5_000, after: 300, spread: 400 }
 const UNKNOWN_TYPE_DELAY_MS = 30_000
 const RETRY_EXCHANGE_MS = 1_000
-const LAST_EXCHANGE_MS = 5_000
 // A claim for more is split by Redis anyway (64 tenants, 1 MB).
 const MOST_WANTED = 1_000
 // Told in one call: its script must not take long, and Lua hands over no more than 8,000 values at once. A job that did not
@@ -100,6 +100,9 @@ export class WorkerPool implements Sleeper {
   #isStarted = false
   #finished: FinishedJob[] = []
   #isExchanging = false
+  #underWay: Promise<void> | undefined
+  /** Jobs of which the exchange under way tells. */
+  #telling = 0
   #suspects = 0
   #meanRunMs = 0
   #isPoked = false
@@ -138,6 +141,8 @@ export class WorkerPool implements Sleeper {
       requests: options.requests,
       leaseMs: options.settings.leaseMs,
       clock: options.clock,
+      log: options.log,
+      queue: options.queue,
       onLost: (fence) => this.#abortClaim(fence),
     })
   }
@@ -188,12 +193,19 @@ export class WorkerPool implements Sleeper {
     }
     // A claim that overtook it would be undone: the store would wake one whose hands are full.
     this.#isExchanging = true
+    let end = () => {}
+    this.#underWay = new Promise((resolve) => {
+      end = resolve
+    })
     return {
       queueKey: this.#requests.keys.queue,
       client: this.#requests.client,
       levels: this.#levels,
       idleForMs: this.#idleForMs,
-      onRest: (rest) => this.#onRest(rest),
+      onRest: (rest) => {
+        this.#onRest(rest)
+        end()
+      },
     }
   }
 
@@ -232,12 +244,15 @@ export class WorkerPool implements Sleeper {
       run.forsake()
       this.#tell(run.job, { outcome: 'released' })
     }
-    await this.#lastExchange()
+    // A claim under way may bring jobs: they are given back with the last exchange.
+    await this.#exchangesEnd()
+    if (this.#isExchanging) this.#onUnconfirmed(this.#telling + this.#finished.length)
+    else await this.#lastExchange()
     this.#leases.close()
     this.#state = 'closed'
   }
 
-  /** Resolves when nothing runs and all is told, or the time is over. */
+  /** Resolves when nothing runs and all that has ended is told, or the time is over. A claim under way is not waited for. */
   #quietWithin(ms: number): Promise<void> {
     if (this.#isQuiet()) return Promise.resolve()
     return new Promise((resolve) => {
@@ -249,8 +264,17 @@ export class WorkerPool implements Sleeper {
     })
   }
 
+  /** Resolves when no call is under way, or the store does not answer. One may be followed by the next. */
+  async #exchangesEnd(): Promise<void> {
+    const deadline = performance.now() + LAST_WORDS_MS
+    while (this.#isExchanging && performance.now() < deadline) {
+      await settledWithin(this.#underWay, deadline - performance.now())
+      await new Promise(setImmediate)
+    }
+  }
+
   #isQuiet(): boolean {
-    return this.#runs.size === 0 && !this.#isExchanging && this.#finished.length === 0
+    return this.#runs.size === 0 && this.#telling === 0 && this.#finished.length === 0
   }
 
   /** Tells what is left, and takes this process off the list of those to wake. */
@@ -264,22 +288,27 @@ export class WorkerPool implements Sleeper {
         left = this.#finished.length
       } while (left > 0)
     } catch (error) {
-      this.#log({
-        level: 'warn',
-        event: 'worker.close-unconfirmed',
-        message: `Could not tell Redis about ${left} jobs of queue "${this.#queue}" while closing; they run again after their lease.`,
-        error,
-      })
+      this.#onUnconfirmed(left, error)
     }
+  }
+
+  #onUnconfirmed(jobs: number, error?: unknown): void {
+    if (jobs === 0) return
+    this.#log({
+      level: 'warn',
+      event: 'worker.close-unconfirmed',
+      message: `Could not tell Redis about ${jobs} jobs of queue "${this.#queue}" while closing; they run again after their lease.`,
+      ...(error === undefined ? {} : { error }),
+    })
   }
 
   async #lastWords(finished: readonly FinishedJob[]): Promise<void> {
     try {
-      const { stale } = await finishAndClaim(this.#requests, this.#claim(0, finished), LAST_EXCHANGE_MS)
+      const { stale } = await finishAndClaim(this.#requests, this.#claim(0, finished), LAST_WORDS_MS)
       this.#ends.stored(finished, stale)
     } catch (error) {
       if (isStoreAway(error) || finished.length === 0) throw error
-      const left = await this.#tellEach(finished, LAST_EXCHANGE_MS)
+      const left = await this.#tellEach(finished, LAST_WORDS_MS)
       if (left.length > 0) throw error
     }
   }
@@ -329,9 +358,10 @@ export class WorkerPool implements Sleeper {
 
   /** Whatever goes wrong with one exchange, the process lives and the next one comes. */
   #exchange(): void {
-    this.#exchangeOnce()
+    this.#underWay = this.#exchangeOnce()
       .catch((error: unknown) => {
         this.#isExchanging = false
+        this.#telling = 0
         this.#onFailedExchange(error)
       })
       .finally(() => {
@@ -348,6 +378,7 @@ export class WorkerPool implements Sleeper {
     this.#flushHandle?.()
     this.#flushHandle = undefined
     const finished = this.#takeFinished()
+    this.#telling = finished.length
     const wanted = Math.max(0, this.#freeHands())
     const sentAt = this.#clock.now()
     this.#isExchanging = true
@@ -360,6 +391,7 @@ export class WorkerPool implements Sleeper {
       this.#onFailedExchange(error)
     }
     this.#isExchanging = false
+    this.#telling = 0
     if (reply) this.#onReply(reply, wanted, sentAt)
   }
 
@@ -391,13 +423,13 @@ export class WorkerPool implements Sleeper {
   }
 
   #onFailedExchange(error: unknown): void {
+    if (this.#state === 'closed') return
     this.#log({
       level: 'error',
       event: 'worker.exchange-failed',
       message: `Queue "${this.#queue}" could not be served: ${error instanceof Error ? error.message : String(error)}`,
       error,
     })
-    if (this.#state === 'closed') return
     this.#cancelAlarm?.()
     this.#cancelAlarm = this.#clock.setTimer(() => this.#exchange(), RETRY_EXCHANGE_MS)
   }
@@ -479,7 +511,9 @@ export class WorkerPool implements Sleeper {
       })
     }
     const { unknownSince } = job.record.history
-    if (unknownSince > 0 && this.#clock.date() - unknownSince >= this.#settings.unknownTypeMs) {
+    // Both by the clock of the store, which a fence is made of: this process's may be hours wrong.
+    const claimedAt = Number(job.fence) / 1000
+    if (unknownSince > 0 && claimedAt - unknownSince >= this.#settings.unknownTypeMs) {
       const error = encodeError(new Error(`no worker knew the type "${job.type}"`))
       return { outcome: 'dead', reason: 'unknown-type', error }
     }

@@ -98,6 +98,8 @@ describe('a link to Redis that breaks', () => {
     const worker = await scenario.worker()
     await scenario.submitted({ count: 20 })
     await worker.ended(20)
+    // Their ends are stored a moment after them.
+    await scenario.drained()
 
     await proxy.refuse()
     proxy.cut()

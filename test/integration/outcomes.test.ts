@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { discard, PermanentError, ThrottledError, throttled } from '../../src/index.ts'
 import { Countdown, payloads, until, useEngine, withResolvers } from './engine.ts'
 
@@ -241,6 +241,26 @@ describe('a job of a type that this worker does not know', () => {
     expect(await queue.job(id)).toMatchObject({ state: 'delayed', reason: 'unknown-type', attempts: 0 })
     expect((await queue.job(id))?.dueAt).toBeGreaterThan(Date.now() + 25_000)
     expect(engine.log.filter(({ event }) => event === 'worker.unknown-type')).toHaveLength(1)
+  })
+
+  it('is not buried by a worker whose clock is ahead', async () => {
+    const queue = engine.queue()
+    const { id } = await queue.submit({ type: 'NEW' })
+    const now = Date.now.bind(Date)
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 7_200_000)
+    try {
+      queue.process('T', () => {})
+      await until(async () => (await queue.counts()).unknownType === 1)
+
+      // Due now instead of in half a minute.
+      await engine.server.client().zadd(`${engine.prefix}:{q}:q:delayed`, 'XX', 1, id)
+      await queue.submit({ type: 'T' })
+      await until(async () => (await queue.counts()).unknownType === 2 || (await queue.counts()).failed === 1)
+    } finally {
+      clock.mockRestore()
+    }
+
+    expect(await queue.job(id)).toMatchObject({ state: 'delayed', reason: 'unknown-type' })
   })
 
   it('is a dead letter when nobody has known it for too long', async () => {

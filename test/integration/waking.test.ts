@@ -42,7 +42,7 @@ describe('a process that serves the high level only', () => {
 describe('a process with two queues', () => {
   it('finds work of the one whose wake-up was lost, though the other is woken all the time', async () => {
     const redis = openRedis({ redis: { path: engine.server.path } })
-    const waker = new Waker(redis, { heartbeatMs: HEARTBEAT_MS })
+    const waker = new Waker(redis, { log: () => {}, heartbeatMs: HEARTBEAT_MS })
     const queue = (name: string) =>
       new Queue({
         name,

@@ -2,6 +2,7 @@ import { ClosedError, isSluiceError } from '../../errors.ts'
 import { encodeError } from '../../store/record.ts'
 import { type DutyOutcome, settleDuty } from '../../store/scripts/settle-duty.ts'
 import { type Duty, type DutyKind, takeDuty } from '../../store/scripts/take-duty.ts'
+import { LAST_WORDS_MS } from '../last-words.ts'
 import type { Log } from '../log.ts'
 import { DutyLease } from './duty-lease.ts'
 import { type DutyWorkParts, doDuty } from './duty-work.ts'
@@ -17,8 +18,6 @@ const LONGEST_WAIT_MS = 4 * 3_600_000
 // Claims say that something is due as long as it is. What this process cannot do it is not asked about each time.
 const QUIET_MS = 1_000
 const RETRY_MS = 1_000
-// To tell the store what is given up; one that does not answer finds out by the lease.
-const LAST_WORD_MS = 5_000
 // A timer may fire a millisecond early; an instant that is not over yet would be looked at in vain.
 const SLACK_MS = 5
 
@@ -84,20 +83,24 @@ export class Duties {
     this.#lookNow()
   }
 
-  /** What is under way gets as long to end as running jobs do; what is left then is due for others at once. */
+  /**
+   * What is under way gets as long to end as running jobs do; what is left then is due for others at once. A question about
+   * what is due is nothing that needs a grace.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const cancel of this.#timers) cancel()
     const { clock } = this.#parts
-    const cancelGivingUp = clock.setTimer(() => this.#giveUp(), this.#graceMs)
+    const graceMs = this.#held.size > 0 ? this.#graceMs : 0
+    const cancelGivingUp = graceMs > 0 ? clock.setTimer(() => this.#giveUp(), graceMs) : this.#giveUp()
     await new Promise<void>((resolve) => {
-      const cancel = clock.setTimer(resolve, this.#graceMs + LAST_WORD_MS)
+      const cancel = clock.setTimer(resolve, graceMs + LAST_WORDS_MS)
       void Promise.all(this.#running).then(() => {
         cancel()
         resolve()
       })
     })
-    cancelGivingUp()
+    cancelGivingUp?.()
   }
 
   #giveUp(): void {

@@ -3,6 +3,7 @@ import type { Audited, Difference } from '../../store/difference.ts'
 import type { Requests } from '../../store/requests.ts'
 import { takeAudit } from '../../store/scripts/take-audit.ts'
 import type { IdlePace } from '../idle-pace.ts'
+import { LAST_WORDS_MS, settledWithin } from '../last-words.ts'
 import type { Log } from '../log.ts'
 import type { AuditSettings } from './audit-options.ts'
 import { AuditWalk } from './audit-walk.ts'
@@ -72,7 +73,7 @@ export class Auditor {
     this.#isClosed = true
     this.#leavePace?.()
     this.#cancelTimer?.()
-    await this.#running
+    await settledWithin(this.#running, LAST_WORDS_MS)
   }
 
   #after(ms: number): void {

@@ -5,6 +5,7 @@ import type { Requests } from '../../store/requests.ts'
 import type { StoredSchedule } from '../../store/scripts/read-schedules.ts'
 import { takeSchedules } from '../../store/scripts/take-schedules.ts'
 import { type Tick, type TickReply, tickSchedules } from '../../store/scripts/tick-schedules.ts'
+import { LAST_WORDS_MS, settledWithin } from '../last-words.ts'
 import type { Log } from '../log.ts'
 import { Packer } from '../submission.ts'
 import { planTicks } from './missed.ts'
@@ -69,7 +70,7 @@ export class Ticker {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelTimer?.()
-    await this.#running
+    await settledWithin(this.#running, LAST_WORDS_MS)
   }
 
   async #tickAll(): Promise<void> {

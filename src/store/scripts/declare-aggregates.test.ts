@@ -12,7 +12,7 @@ afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
 afterAll(() => store.stop())
 
 function declare(client: string, types: readonly string[], forMs = 60_000) {
-  return declareAggregates(store.requests(client), types, forMs, store.nowUs)
+  return declareAggregates(store.requests(client), types, forMs, { nowUs: store.nowUs })
 }
 
 it('remembers who makes aggregates of which types, and that these types have one', async () => {

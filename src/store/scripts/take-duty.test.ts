@@ -114,9 +114,9 @@ describe('whoever cannot do all of it', () => {
   })
 
   it('tells those who have the aggregate, and nobody whose time is over', async () => {
-    await declareAggregates(store.requests('gone'), ['SEND'], 1_000, store.nowUs)
-    await declareAggregates(store.requests('other'), ['POST'], 60_000, store.nowUs)
-    await declareAggregates(store.requests('able'), ['POST', 'SEND'], 60_000, store.nowUs)
+    await declareAggregates(store.requests('gone'), ['SEND'], 1_000, { nowUs: store.nowUs })
+    await declareAggregates(store.requests('other'), ['POST'], 60_000, { nowUs: store.nowUs })
+    await declareAggregates(store.requests('able'), ['POST', 'SEND'], 60_000, { nowUs: store.nowUs })
     await endToAggregate('mail')
     store.now += 1_000_000
 
@@ -127,7 +127,7 @@ describe('whoever cannot do all of it', () => {
   })
 
   it('tells nobody when it has the aggregate and only lacks a hand', async () => {
-    await declareAggregates(store.requests('able'), ['SEND'], 60_000, store.nowUs)
+    await declareAggregates(store.requests('able'), ['SEND'], 60_000, { nowUs: store.nowUs })
     await endToAggregate('mail')
 
     const { reply, changes } = await store.changesOf(() => takeAs({ types: ['SEND'] }))
@@ -137,7 +137,7 @@ describe('whoever cannot do all of it', () => {
   })
 
   it('gets an aggregate that nobody has had for as long as a type may be unknown', async () => {
-    await declareAggregates(store.requests('able'), ['SEND'], 4_000_000, store.nowUs)
+    await declareAggregates(store.requests('able'), ['SEND'], 4_000_000, { nowUs: store.nowUs })
     await endToAggregate('mail')
 
     store.now += 3_600_000_000

@@ -1,0 +1,20 @@
+/**
+ * How long a process that closes waits for a store that does not answer: to tell it what is left, or to hear of what is under
+ * way. What it cannot tell the store finds out by itself, after a lease.
+ */
+export const LAST_WORDS_MS = 5_000
+
+/**
+ * Resolves when the promise has settled, whichever way, or the time is over; whatever is behind the promise goes on. By the
+ * time of the machine: it is Redis that is waited for, and no test moves that.
+ */
+export function settledWithin(promise: Promise<unknown> | undefined, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    const end = () => {
+      clearTimeout(timer)
+      resolve()
+    }
+    Promise.resolve(promise).then(end, end)
+  })
+}

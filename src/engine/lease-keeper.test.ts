@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest'
+import type { Clock } from '../clock.ts'
+import { StoreUnavailableError } from '../errors.ts'
+import type { Redis } from '../store/redis.ts'
+import type { Requests } from '../store/requests.ts'
+import { LeaseKeeper } from './lease-keeper.ts'
+import type { LogEntry } from './log.ts'
+
+/** Renews once for each of these errors, and answers what was said about it. */
+async function logOf(errors: Error[]): Promise<LogEntry[]> {
+  const log: LogEntry[] = []
+  await new Promise<void>((resolve) => {
+    const clock = {
+      setTimer: (fn: () => void) => {
+        if (errors.length > 0) setImmediate(fn)
+        else resolve()
+        return () => {}
+      },
+    } as unknown as Clock
+    const callWith = () => Promise.reject(errors.shift())
+    const requests = { client: 'me', keys: { leases: 'leases' } } as unknown as Requests
+    const keeper = new LeaseKeeper({
+      ...{ clock, requests, leaseMs: 300, queue: 'q', onLost: () => {} },
+      redis: { callWith } as unknown as Redis,
+      log: (entry) => log.push(entry),
+    })
+    keeper.hold('7', 1)
+  })
+  return log
+}
+
+it('says once that leases cannot be renewed, and goes on trying', async () => {
+  const refused = new Error('NOPERM this user has no permissions to run the command')
+
+  expect(await logOf([refused, refused])).toMatchObject([
+    { level: 'error', event: 'worker.leases-unrenewed', message: expect.stringContaining('NOPERM') },
+  ])
+})
+
+it('says nothing of a store that is away', async () => {
+  expect(await logOf([new StoreUnavailableError({ reason: 'test', outcome: 'not-sent' })])).toEqual([])
+})
