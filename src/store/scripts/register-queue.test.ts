@@ -133,7 +133,7 @@ describe('with other limits than before', () => {
     expect(await store.client.zcard(store.keys().unparking)).toBe(0)
     expect(await store.client.zcard(store.keys().readyNormal)).toBe(250)
     expect((await store.dump()).queue).toMatchObject({
-      hash: { settings: expect.stringContaining('"tenant":{}') },
+      hash: { settings: expect.stringContaining('"limits":{}') },
     })
   })
 })
