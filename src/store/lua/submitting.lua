@@ -40,7 +40,12 @@ end
 
 local function append(q, tenant, lane, count)
   add_to_total(q, tenant, count)
-  tenant.waiting, q.waiting, tenant.has_grown = tenant.waiting + count, q.waiting + count, true
+  local before = tenant.waiting
+  tenant.waiting, q.waiting = before + count, q.waiting + count
+  -- Its rank goes by binary digits (see tenants.lua): a job more is rarely one of them.
+  local _, digits_before = math.frexp(before)
+  local _, digits = math.frexp(tenant.waiting)
+  tenant.has_grown = tenant.has_grown or digits > digits_before
   if lane.action then
     local actions = require "actions"
     actions.accept(lane.action, "waiting", count)

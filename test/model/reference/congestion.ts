@@ -148,7 +148,7 @@ export function receivedBy({ stands, costs }: Tenant): number {
   return levels.reduce((sum, level) => sum + stands[level].received, -costs)
 }
 
-/** Its place by backlog is looked at when that has grown, with a new slot of time, and when nothing is left. */
+/** Its place by backlog is looked at when that has grown by a binary digit, with a new slot of time, and when nothing is left. */
 export function rankAll(queue: QueueState): void {
   for (const tenant of queue.tenants) {
     const waiting = queue.jobsOf(tenant.name, 'waiting').length
@@ -158,6 +158,6 @@ export function rankAll(queue: QueueState): void {
   }
 }
 
-function digitsOf(count: number): number {
+export function digitsOf(count: number): number {
   return count.toString(2).length
 }

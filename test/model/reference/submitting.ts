@@ -2,7 +2,7 @@ import { actionOfLane, type Level } from '../../../src/store/names.ts'
 import { entriesPerJob, type SubmitLine, type SubmitReply } from '../../../src/store/scripts/submit-jobs.ts'
 import { actionOfPlace, note, putOffSeal } from './acting.ts'
 import { type Action, isClosed } from './action.ts'
-import { rankAll } from './congestion.ts'
+import { digitsOf, rankAll } from './congestion.ts'
 import { limitsOver } from './limits.ts'
 import type { QueueState } from './queue-state.ts'
 import { rebase, settle } from './standing.ts'
@@ -126,7 +126,8 @@ function newJob(queue: QueueState, tenant: Tenant, line: SubmitLine, digest: str
   if (digest !== '') queue.ids.set(idIn(digest, job.action), { period: periodOf(queue), job })
   if (!isLater) {
     lane.list.push(job)
-    tenant.hasGrown = true
+    const waiting = queue.jobsOf(tenant.name, 'waiting').length
+    tenant.hasGrown ||= digitsOf(waiting) > digitsOf(waiting - 1)
     tenant.joinTurns(lane)
   }
   return job
