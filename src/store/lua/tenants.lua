@@ -251,9 +251,9 @@ local function collect_limits(q, tenant, sets, count)
 end
 
 -- Tenants by backlog, for whoever asks who is behind most: how many binary digits the number of waiting jobs has.
--- Written when that grows, with the first turn of a slot of time (see pace.lua), and when nothing is left: a turn as such
--- writes nothing. So it is right within a factor of two, but for what was started in the last few seconds. Only scripts
--- that let jobs wait, or take them, have the key.
+-- Written when that grows, with the first turn of a slot of time (see pace.lua), and when nothing is left: a turn as
+-- such writes nothing. So it is right within a factor of two, but for what was started in the last few seconds. Only
+-- scripts that let jobs wait, or take them, have the key.
 local RANKED_FROM = 8
 
 local function rank(tenant, out)
