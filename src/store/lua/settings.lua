@@ -86,9 +86,14 @@ local function is_same(a, b)
 end
 
 -- Whether tenants stand under the same limits by both, each as it was unpacked. (The packed texts differ where only the
--- order of names does.)
+-- order of names does, and where one version stores that there are none and another nothing.)
 function settings.have_same_limits(a, b)
-  return is_same(a.limits, b.limits) and a.strict == b.strict
+  for _, scope in ipairs(SCOPES) do
+    if not is_same(a.limits[scope] or {}, b.limits[scope] or {}) then
+      return false
+    end
+  end
+  return a.strict == b.strict
 end
 
 -- Puts a patch into the changes: a value replaces; a rule of kind "declared" takes a change back.
