@@ -60,19 +60,24 @@ function part_time.find(q, asking, levels)
   return #taken > 0 and taken or nil
 end
 
--- Adds to the set the levels that the caller does not serve and on which this very script has put somebody in line: who
--- else would wake anybody for them?
-function part_time.add_unserved(q, served, levels)
+-- Adds to the set `left` the levels that the caller does not serve and on which this very script has put somebody in
+-- line: who else would wake anybody for them?
+function part_time.add_unserved(q, levels, left)
   if q.paused then
-    return
+    return left
+  end
+  local served = {}
+  for _, level in ipairs(levels) do
+    served[level] = true
   end
   for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
     for level, at in pairs(tenant.at) do
       if at.present and not at.was_present and not served[level] and not q["paused:" .. level] then
-        levels[level] = true
+        left[level] = true
       end
     end
   end
+  return left
 end
 
 return part_time

@@ -161,9 +161,8 @@ end
 -- Levels with somebody in line whom the caller leaves there: on those it serves anybody, on others whom this script has
 -- brought.
 local function levels_left(q, levels)
-  local ready, served, left = {}, {}, {}
+  local ready, left = {}, {}
   for _, level in ipairs(levels) do
-    served[level] = true
     ready[level] = q.claim.is_closed and 0 or redis.call("ZCARD", q.keys.ready[level])
   end
   for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
@@ -178,7 +177,7 @@ local function levels_left(q, levels)
   end
   if #levels < 3 then
     local part_time = require "part_time"
-    part_time.add_unserved(q, served, left)
+    part_time.add_unserved(q, levels, left)
   end
   return left
 end
@@ -201,17 +200,6 @@ function waking.helper(q, levels, asking, leases_key)
     return nil
   end
   return may_sleep_past(q, sleepers, waking.next_instant(q, leases_key), asking) and sleepers or nil
-end
-
--- Whom to wake when the caller has hands left, but not for all levels: for what it has brought to the others.
-function waking.heirs(q, levels, asking)
-  local part_time = require "part_time"
-  local served, left = {}, {}
-  for _, level in ipairs(levels) do
-    served[level] = true
-  end
-  part_time.add_unserved(q, served, left)
-  return next(left) and waking.find(q, asking, left) or nil
 end
 
 return waking

@@ -185,7 +185,9 @@ else
 end
 if hands_left and #levels < 3 then
   local waking = require "waking"
-  sleeper = waking.heirs(q, levels, waking.name_of(client, levels_served))
+  local part_time = require "part_time"
+  local left = part_time.add_unserved(q, levels, {})
+  sleeper = next(left) and waking.find(q, waking.name_of(client, levels_served), left)
 end
 if q.group then
   local group = require "group"
