@@ -241,8 +241,10 @@ describe('a client that goes away before its stream begins', () => {
         const closed = new Promise((close) => app.server.once('left', close))
         socket.destroy()
         await closed
-        resolve()
-        return this.view()
+        const found = await this.view()
+        // Once the route has gone on with it.
+        setImmediate(resolve)
+        return found
       })
     })
     app.server.once('request', (_request, response) => response.once('close', () => app.server.emit('left')))
