@@ -34,7 +34,7 @@ interface Situation {
   readonly hands?: readonly number[]
   /** Jobs that come together. */
   readonly jobs?: readonly number[]
-  /** One tenant has a single job again and again. */
+  /** One tenant is idle for half of the run, and then has a single job again and again. */
   readonly hasSingles?: boolean
   /** The share of tenants with limits of their own. */
   readonly ownLimits?: number
@@ -80,9 +80,15 @@ const situations: readonly Situation[] = [
     pauses: [1, 60_000],
   },
   {
+    name: 'slots are few',
+    tenants: 6,
+    options: { limits: { queue: { kind: 'concurrency', max: 8 }, tenant: { kind: 'concurrency', max: 3 } } },
+    jobs: [5, 30],
+  },
+  {
     name: 'one comes and goes beside others with a backlog',
-    tenants: 12,
-    options: { limits: {}, quantum: 7, alpha: 0 },
+    tenants: 6,
+    options: { limits: {}, quantum: 2, alpha: 0 },
     hands: [1, 3],
     jobs: [30],
     hasSingles: true,
@@ -118,6 +124,7 @@ class SideBySide {
   readonly #running: Running[] = []
   readonly #options: QueueOptions
   #now = FIRST_INSTANT
+  #steps = 0
   /** When the last claim said that the next could bring something. */
   #comeAt: number | undefined
 
@@ -163,6 +170,7 @@ class SideBySide {
   }
 
   async step(): Promise<void> {
+    this.#steps += 1
     this.#advance()
     if (this.#random.next() < 0.4) await this.#submit()
     else await this.#claim()
@@ -240,7 +248,8 @@ class SideBySide {
       lane: this.#oneOf(['default', 'default', 'other', 'third']),
       count: this.#oneOf(jobs),
     }))
-    if (hasSingles) lines.push({ tenant: this.#tenants[0] as VirtualTenant, lane: 'default', count: 1 })
+    const [single] = this.#tenants as [VirtualTenant]
+    if (hasSingles && this.#steps > STEPS / 2) lines.push({ tenant: single, lane: 'default', count: 1 })
     for (const { tenant, lane, count } of lines) {
       const entries = new Array<string>(count).fill(encodeRecord('0', 'call', '', '', 'null'))
       const line = { tenant: tenant.name, level: tenant.level, lane, basePriority: undefined, entries }
