@@ -1,9 +1,9 @@
-import { mkdtemp } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AuditEntry } from '../../src/http/index.ts'
 import { bearer, keyOf, keys, useHttpServer } from './http-server.ts'
 
@@ -41,7 +41,9 @@ describe('a server without keys', () => {
   })
 
   it('serves a socket in the file system', async () => {
-    const path = join(await mkdtemp(join(tmpdir(), 'sluice-')), 'http.sock')
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const path = join(folder, 'http.sock')
     await server.app.listen({ path })
 
     const status = await new Promise((resolve, reject) => {
