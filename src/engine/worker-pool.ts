@@ -1,7 +1,5 @@
 import { type Clock, isTestClock } from '../clock.ts'
 import { ClosedError, LeaseLostError } from '../errors.ts'
-import type { Level } from '../store/names.ts'
-import { encodeError } from '../store/record.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
 import {
@@ -17,11 +15,13 @@ import type { Rest } from '../store/scripts/stay-idle.ts'
 import { finishedJob, finishOf, toldOf } from './finish.ts'
 import { isStoreAway } from './is-store-away.ts'
 import { decodeJobs, type LeasedJob } from './job.ts'
-import { type Handler, JobRun, type RunSetting } from './job-run.ts'
+import { JobRun, type RunSetting } from './job-run.ts'
 import { LAST_WORDS_MS, settledWithin } from './last-words.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import type { Log } from './log.ts'
+import { Outbox } from './outbox.ts'
 import type { RunResult } from './outcome.ts'
+import { type Hands, type Processor, Processors } from './processors.ts'
 import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
 import type { RunEnds } from './run-ends.ts'
@@ -30,22 +30,6 @@ import { tellEach } from './tell-each.ts'
 import { buryUnreadable } from './unreadable-job.ts'
 import { UntoldJobs } from './untold-jobs.ts'
 import type { RestingSleeper, Sleeper, Waker } from './waker.ts'
-
-export interface Processor {
-  readonly handler: Handler
-  readonly timeoutMs: number
-  readonly maxRetries: number
-  /** The limit that learns from the upstream's answers; undefined: the narrowest. */
-  readonly upstream: string | undefined
-}
-
-/** What one processor wants of the pool that it shares with the others of its queue. */
-interface Hands {
-  readonly concurrency: number
-  /** False: it is only the default. */
-  readonly isConcurrencyGiven: boolean
-  readonly levels: readonly Level[]
-}
 
 // Registered as idle for this long; each claim registers again, and so does every heartbeat of the waker, which comes to
 // each queue of the process whatever the others do.
@@ -56,18 +40,12 @@ const IDLE_FOR_EVER_MS = 100 * 365 * 86_400_000
 // asked far less often. (50 hands of 20–180 ms: half the Redis CPU a job for 7 % of the rate.)
 const GATHER_SHARE = 0.15
 const LONGEST_GATHER_MS = 15
-// Whoever does not hold the alarm looks after it, but not more often than this.
-const BACKUP_MS = { least: 5_000, after: 300, spread: 400 }
-const UNKNOWN_TYPE_DELAY_MS = 30_000
+// Whoever does not hold the alarm looks after it, but not more often than this. Its last heartbeat may be 12 s after the
+// holder was killed: jobs run again within 16.
+const BACKUP_MS = { least: 3_000, after: 300, spread: 400 }
 const RETRY_EXCHANGE_MS = 1_000
 // A claim for more is split by Redis anyway (64 tenants, 1 MB).
 const MOST_WANTED = 1_000
-// Told in one call: its script must not take long, and Lua hands over no more than 8,000 values at once. A job that did not
-// succeed takes it about 50 µs.
-const MOST_TOLD = 1_000
-const COST_UNLESS_SUCCEEDED = 10
-const MOST_TOLD_BYTES = 1_000_000
-
 /**
  * The hands of one process for one queue. Claims as many jobs as it has free hands, runs them, and tells what became of
  * them together with the next claim.
@@ -88,17 +66,13 @@ export class WorkerPool implements Sleeper {
   readonly #recordCongestion: () => void
   readonly #figures: QueueFigures
   readonly #ends: RunEnds
-  readonly #processors = new Map<string, Processor>()
+  readonly #processors: Processors
   /** Two of them can be of one job: one that lost its lease, and the next. */
   readonly #runs: Runs
-  readonly #unknownTypes = new Set<string>()
   readonly #untold = new UntoldJobs()
-  #concurrency = 0
-  #isConcurrencyGiven = false
-  #levels = ''
   #state: 'open' | 'closing' | 'closed' = 'open'
   #isStarted = false
-  #finished: FinishedJob[] = []
+  readonly #outbox = new Outbox()
   #isExchanging = false
   #underWay: Promise<void> | undefined
   /** Jobs of which the exchange under way tells. */
@@ -136,6 +110,8 @@ export class WorkerPool implements Sleeper {
     this.#isTimeMoved = isTestClock(options.clock)
     this.#log = options.log
     this.#runs = new Runs(options.clock)
+    const { unknownTypeMs } = options.settings
+    this.#processors = new Processors({ queue: options.queue, unknownTypeMs, log: options.log })
     this.#leases = new LeaseKeeper({
       redis: options.redis,
       requests: options.requests,
@@ -153,9 +129,7 @@ export class WorkerPool implements Sleeper {
 
   /** Starts on the next turn of the event loop, so that all processors registered together are known by then. */
   add(type: string, processor: Processor, hands: Hands): void {
-    this.#processors.set(type, processor)
-    this.#agreeOn(hands)
-    this.#levels = hands.levels.join(' ')
+    this.#processors.add(type, processor, hands)
     if (this.#isStarted) return
     this.#isStarted = true
     setImmediate(() => {
@@ -163,16 +137,6 @@ export class WorkerPool implements Sleeper {
       this.#waker.add(this)
       this.#poke()
     })
-  }
-
-  /** Of those that were given the largest; a default outbids nobody who has chosen. */
-  #agreeOn({ concurrency, isConcurrencyGiven }: Hands): void {
-    const isFirstGiven = isConcurrencyGiven && !this.#isConcurrencyGiven
-    if (isFirstGiven) this.#concurrency = concurrency
-    else if (isConcurrencyGiven === this.#isConcurrencyGiven) {
-      this.#concurrency = Math.max(this.#concurrency, concurrency)
-    }
-    this.#isConcurrencyGiven ||= isConcurrencyGiven
   }
 
   onWake(what: string | undefined): void {
@@ -188,7 +152,7 @@ export class WorkerPool implements Sleeper {
   }
 
   rest(): RestingSleeper | undefined {
-    if (this.#state !== 'open' || this.#isExchanging || this.#finished.length > 0 || this.#freeHands() <= 0) {
+    if (this.#state !== 'open' || this.#isExchanging || this.#outbox.size > 0 || this.#freeHands() <= 0) {
       return undefined
     }
     // A claim that overtook it would be undone: the store would wake one whose hands are full.
@@ -200,7 +164,7 @@ export class WorkerPool implements Sleeper {
     return {
       queueKey: this.#requests.keys.queue,
       client: this.#requests.client,
-      levels: this.#levels,
+      levels: this.#processors.levels,
       idleForMs: this.#idleForMs,
       onRest: (rest) => {
         this.#onRest(rest)
@@ -215,7 +179,7 @@ export class WorkerPool implements Sleeper {
     this.#isPoked = false
     if (isMore) this.#poke()
     else this.#sleepUntil(rest)
-    if (this.#finished.length > 0) this.#flushSoon()
+    if (this.#outbox.size > 0) this.#flushSoon()
     if (this.#isQuiet()) this.#onQuiet?.()
   }
 
@@ -246,7 +210,7 @@ export class WorkerPool implements Sleeper {
     }
     // A claim under way may bring jobs: they are given back with the last exchange.
     await this.#exchangesEnd()
-    if (this.#isExchanging) this.#onUnconfirmed(this.#telling + this.#finished.length)
+    if (this.#isExchanging) this.#onUnconfirmed(this.#telling + this.#outbox.size)
     else await this.#lastExchange()
     this.#leases.close()
     this.#state = 'closed'
@@ -274,18 +238,18 @@ export class WorkerPool implements Sleeper {
   }
 
   #isQuiet(): boolean {
-    return this.#runs.size === 0 && this.#telling === 0 && this.#finished.length === 0
+    return this.#runs.size === 0 && this.#telling === 0 && this.#outbox.size === 0
   }
 
   /** Tells what is left, and takes this process off the list of those to wake. */
   async #lastExchange(): Promise<void> {
     this.#flushHandle?.()
-    let left = this.#finished.length
+    let left = this.#outbox.size
     try {
       do {
-        const finished = this.#takeFinished()
+        const finished = this.#outbox.take()
         await this.#lastWords(finished)
-        left = this.#finished.length
+        left = this.#outbox.size
       } while (left > 0)
     } catch (error) {
       this.#onUnconfirmed(left, error)
@@ -324,20 +288,7 @@ export class WorkerPool implements Sleeper {
 
   #freeHands(): number {
     if (this.#state !== 'open') return 0
-    return Math.min(MOST_WANTED, this.#concurrency - this.#runs.size)
-  }
-
-  /** As much of what finished as one call may carry, the first at least; the rest goes with the next. */
-  #takeFinished(): FinishedJob[] {
-    const all = this.#finished
-    let count = 0
-    for (let cost = 0, bytes = 0; count < all.length && cost < MOST_TOLD && bytes < MOST_TOLD_BYTES; count++) {
-      const { finish, action } = all[count] as FinishedJob
-      cost += finish.outcome === 'succeeded' ? 1 : COST_UNLESS_SUCCEEDED
-      bytes += action?.result.length ?? 0
-    }
-    this.#finished = all.slice(count)
-    return count === all.length ? all : all.slice(0, count)
+    return Math.min(MOST_WANTED, this.#processors.concurrency - this.#runs.size)
   }
 
   get #idleForMs(): number {
@@ -347,7 +298,7 @@ export class WorkerPool implements Sleeper {
   #claim(wanted: number, finished: readonly FinishedJob[]) {
     return {
       wanted,
-      levels: this.#levels,
+      levels: this.#processors.levels,
       leaseMs: this.#settings.leaseMs,
       idleForMs: this.#idleForMs,
       hasSuspect: this.#suspects > 0,
@@ -377,7 +328,7 @@ export class WorkerPool implements Sleeper {
   async #exchangeOnce(): Promise<void> {
     this.#flushHandle?.()
     this.#flushHandle = undefined
-    const finished = this.#takeFinished()
+    const finished = this.#outbox.take()
     this.#telling = finished.length
     const wanted = Math.max(0, this.#freeHands())
     const sentAt = this.#clock.now()
@@ -399,7 +350,7 @@ export class WorkerPool implements Sleeper {
   async #tellAgain(finished: readonly FinishedJob[], error: unknown): Promise<void> {
     this.#untold.lose(finished)
     const left = isStoreAway(error) ? finished : await this.#tellEach(finished)
-    this.#finished = left.concat(this.#finished)
+    this.#outbox.putBack(left)
   }
 
   #tellEach(finished: readonly FinishedJob[], giveUpAfterMs?: number): Promise<readonly FinishedJob[]> {
@@ -449,7 +400,7 @@ export class WorkerPool implements Sleeper {
     if (isMore) this.#poke()
     else if (jobs.length < wanted) this.#sleepUntil(reply)
     else if (this.#hasIdleHands()) this.#exchange()
-    if (this.#finished.length > 0) this.#flushSoon()
+    if (this.#outbox.size > 0) this.#flushSoon()
   }
 
   /**
@@ -457,7 +408,7 @@ export class WorkerPool implements Sleeper {
    * off the list of those to wake, so somebody must ask.
    */
   #hasIdleHands(): boolean {
-    return !this.#isExchanging && this.#finished.length === 0 && this.#freeHands() > 0
+    return !this.#isExchanging && this.#outbox.size === 0 && this.#freeHands() > 0
   }
 
   /** One process of all holds the alarm for the next instant; the others only look after it. */
@@ -480,13 +431,13 @@ export class WorkerPool implements Sleeper {
     for (const job of jobs) {
       // For each anew: the handlers before it may have taken their time.
       const now = this.#clock.now()
-      const processor = this.#processors.get(job.type)
+      const processor = this.#processors.of(job.type)
       if (this.#state !== 'open') this.#tell(job, { outcome: 'released' })
       else if (setting.freshUntil !== undefined && now > setting.freshUntil) this.#tell(job, { outcome: 'returned' })
       // This process stood still, or the reply took that long: the job may run elsewhere by now. The store knows.
       else if (now >= leasedUntil) this.#tell(job, { outcome: 'released' })
       else if (job.damage !== undefined) this.#tell(job, buryUnreadable(job, this.#queue, this.#log))
-      else if (processor === undefined) this.#tell(job, this.#unknownType(job))
+      else if (processor === undefined) this.#tell(job, this.#processors.endOfUnknown(job))
       else this.#start(job, processor, setting, now)
     }
   }
@@ -500,26 +451,6 @@ export class WorkerPool implements Sleeper {
     run.start(processor.handler)
   }
 
-  #unknownType(job: LeasedJob): Finish {
-    if (!this.#unknownTypes.has(job.type)) {
-      this.#unknownTypes.add(job.type)
-      this.#log({
-        level: 'warn',
-        event: 'worker.unknown-type',
-        message: `No processor for jobs of type "${job.type}" of queue "${this.#queue}" in this process; they come again in 30 s.`,
-        type: job.type,
-      })
-    }
-    const { unknownSince } = job.record.history
-    // Both by the clock of the store, which a fence is made of: this process's may be hours wrong.
-    const claimedAt = Number(job.fence) / 1000
-    if (unknownSince > 0 && claimedAt - unknownSince >= this.#settings.unknownTypeMs) {
-      const error = encodeError(new Error(`no worker knew the type "${job.type}"`))
-      return { outcome: 'dead', reason: 'unknown-type', error }
-    }
-    return { outcome: 'unknown', delayMs: UNKNOWN_TYPE_DELAY_MS }
-  }
-
   /** One function for all runs: one for each would be as much work as starting it. */
   readonly #onEnd = (run: JobRun, result: RunResult): void => {
     const { job } = run
@@ -527,7 +458,7 @@ export class WorkerPool implements Sleeper {
     if (job.isSuspect) this.#suspects -= 1
     const durationMs = this.#clock.now() - run.startedAt
     this.#meanRunMs += (durationMs - this.#meanRunMs) / 16
-    const { maxRetries, upstream } = this.#processors.get(job.type) as Processor
+    const { maxRetries, upstream } = this.#processors.of(job.type) as Processor
     const { maxThrottles, maxResultBytes } = this.#settings
     const finish = finishOf(job, result, { maxRetries, maxThrottles })
     this.#figures.ended(job.type, finish, durationMs)
@@ -540,14 +471,14 @@ export class WorkerPool implements Sleeper {
   #tell(job: LeasedJob, finish: Finish, action?: FinishedInAction, lesson?: Lesson): FinishedJob {
     this.#leases.drop(job.fence)
     const finished = finishedJob(job, finish, action, lesson)
-    this.#finished.push(finished)
+    this.#outbox.add(finished)
     this.#flushSoon()
     return finished
   }
 
   /** All hands at once (or a call full of them), or whatever has ended a little later. */
   #flushSoon(): void {
-    if (this.#finished.length >= Math.min(this.#concurrency, MOST_TOLD)) {
+    if (this.#outbox.isFull(this.#processors.concurrency)) {
       if (!this.#isExchanging) this.#exchange()
       return
     }
@@ -556,7 +487,7 @@ export class WorkerPool implements Sleeper {
     const gatherMs = this.#isTimeMoved ? 0 : Math.min(LONGEST_GATHER_MS, this.#meanRunMs * GATHER_SHARE)
     const flush = () => {
       this.#flushHandle = undefined
-      if (!this.#isExchanging && this.#finished.length > 0) this.#exchange()
+      if (!this.#isExchanging && this.#outbox.size > 0) this.#exchange()
     }
     if (gatherMs >= 1) {
       this.#flushHandle = this.#clock.setTimer(flush, gatherMs)

@@ -1,0 +1,93 @@
+import type { Level } from '../store/names.ts'
+import { encodeError } from '../store/record.ts'
+import type { Finish } from '../store/scripts/finish-and-claim.ts'
+import type { LeasedJob } from './job.ts'
+import type { Handler } from './job-run.ts'
+import type { Log } from './log.ts'
+
+export interface Processor {
+  readonly handler: Handler
+  readonly timeoutMs: number
+  readonly maxRetries: number
+  /** The limit that learns from the upstream's answers; undefined: the narrowest. */
+  readonly upstream: string | undefined
+}
+
+/** What one processor wants of the pool that it shares with the others of its queue. */
+export interface Hands {
+  readonly concurrency: number
+  /** False: it is only the default. */
+  readonly isConcurrencyGiven: boolean
+  readonly levels: readonly Level[]
+}
+
+const UNKNOWN_TYPE_DELAY_MS = 30_000
+
+/** The processors of one process for one queue, and the hands they share. */
+export class Processors {
+  readonly #queue: string
+  readonly #unknownTypeMs: number
+  readonly #log: Log
+  readonly #byType = new Map<string, Processor>()
+  readonly #unknownTypes = new Set<string>()
+  #concurrency = 0
+  #isConcurrencyGiven = false
+  #levels = ''
+
+  constructor(options: { queue: string; unknownTypeMs: number; log: Log }) {
+    this.#queue = options.queue
+    this.#unknownTypeMs = options.unknownTypeMs
+    this.#log = options.log
+  }
+
+  /** Jobs that run at once. */
+  get concurrency(): number {
+    return this.#concurrency
+  }
+
+  /** Those served, separated by spaces. */
+  get levels(): string {
+    return this.#levels
+  }
+
+  add(type: string, processor: Processor, hands: Hands): void {
+    this.#byType.set(type, processor)
+    this.#agreeOn(hands)
+    this.#levels = hands.levels.join(' ')
+  }
+
+  of(type: string): Processor | undefined {
+    return this.#byType.get(type)
+  }
+
+  /** Of those that were given the largest; a default outbids nobody who has chosen. */
+  #agreeOn({ concurrency, isConcurrencyGiven }: Hands): void {
+    const isFirstGiven = isConcurrencyGiven && !this.#isConcurrencyGiven
+    if (isFirstGiven) this.#concurrency = concurrency
+    else if (isConcurrencyGiven === this.#isConcurrencyGiven) {
+      this.#concurrency = Math.max(this.#concurrency, concurrency)
+    }
+    this.#isConcurrencyGiven ||= isConcurrencyGiven
+  }
+
+  /** What becomes of a job that nobody here can run: another process may know its type, now or after a deploy. */
+  endOfUnknown(job: LeasedJob): Finish {
+    if (!this.#unknownTypes.has(job.type)) {
+      this.#unknownTypes.add(job.type)
+      this.#log({
+        level: 'warn',
+        event: 'worker.unknown-type',
+        message: `No processor for jobs of type "${job.type}" of queue "${this.#queue}" in this process; they come again in 30 s.`,
+        type: job.type,
+      })
+    }
+    const { unknownSince } = job.record.history
+    // Both by the clock of the store, which a fence is made of: this process's may be hours wrong.
+    const claimedAt = Number(job.fence) / 1000
+    if (unknownSince > 0 && claimedAt - unknownSince >= this.#unknownTypeMs) {
+      const error = encodeError(new Error(`no worker knew the type "${job.type}"`))
+      return { outcome: 'dead', reason: 'unknown-type', error }
+    }
+    return { outcome: 'unknown', delayMs: UNKNOWN_TYPE_DELAY_MS }
+  }
+}
