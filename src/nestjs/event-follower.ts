@@ -64,7 +64,7 @@ export class EventFollower {
         }
       } catch (error) {
         if (isSluiceError(error) && error.code === 'SLUICE_CLOSED') return
-        logger.error(`The events of queue "${this.#queue.name}" could not be read; they are again in a second.`, error)
+        logger.error(`The events of queue "${this.#queue.name}" could not be read; trying again in a moment.`, error)
         await sleep(RETRY_MS, undefined, { signal }).catch(() => {})
       }
     }

@@ -63,6 +63,7 @@ export class QueueRegistry {
 
   async #make({ name, configKey }: QueueRegistration, { sluice, options }: Configuration): Promise<Queue> {
     if (!sluice) throw problemOf(name, missingRoot(configKey))
+    if (typeof sluice.queue !== 'function') throw problemOf(name, notReplaced(name))
     const same = this.registrations().filter((each) => each.name === name)
     const problem = problemOfRegistrations(same)
     if (problem) throw problemOf(name, problem)
@@ -95,6 +96,11 @@ interface PromiseWithResolve {
 
 function problemOf(name: string, problem: string): InvalidOptionsError {
   return new InvalidOptionsError('SluiceModule.registerQueue', [{ path: `queue "${name}"`, problem }])
+}
+
+/** A test has put something else in the place of the Sluice. */
+function notReplaced(name: string): string {
+  return `has a Sluice that is none: who replaces it replaces each queue too, .overrideProvider(getQueueToken(${JSON.stringify(name)}))`
 }
 
 function missingRoot(configKey: string): string {

@@ -1,4 +1,5 @@
 import { Injectable, Module } from '@nestjs/common'
+import { Test } from '@nestjs/testing'
 import type { Queue } from 'sluice'
 import {
   getQueueToken,
@@ -160,4 +161,12 @@ describe('two configurations', () => {
     expect(there).not.toBe(application.get(Sluice))
     expect(there.queue('mail-eu')).toBe(application.get(getQueueToken('mail-eu'), { strict: false }))
   })
+})
+
+it('says which queue was not replaced where a test replaces the Sluice', async () => {
+  const imports = [SluiceModule.forRoot({ redis: 'redis://127.0.0.1:1' }), SluiceModule.registerQueue({ name: 'mail' })]
+
+  const made = Test.createTestingModule({ imports }).overrideProvider(Sluice).useValue({}).compile()
+
+  await expect(made).rejects.toThrow('overrideProvider(getQueueToken("mail"))')
 })

@@ -7,6 +7,9 @@ export const logJobs: Middleware = async (job, _context, next) => {
   const start = performance.now()
   try {
     return await next()
+  } catch (error) {
+    logger.warn(`${job.type} of ${job.tenant} failed: ${error}`)
+    throw error
   } finally {
     logger.log(`${job.type} of ${job.tenant} took ${Math.round(performance.now() - start)} ms`)
   }

@@ -13,6 +13,13 @@ export class PromotionsController {
     return { action: action.name, accepted: action.accepted }
   }
 
+  @Post(':tenant/welcome/:to')
+  async welcome(@Param('tenant') tenant: string, @Param('to') to: string) {
+    const job = { tenant, type: 'SEND_PROMOTION', id: `welcome-${to}`, payload: { to } }
+    const { id, isNew } = await this.promotions.submit(job)
+    return { id, isNew } // the same id again is the same job
+  }
+
   @Get(':tenant/:action')
   async progress(@Param('tenant') tenant: string, @Param('action') name: string) {
     const view = await this.promotions.action(name, { tenant }).view()

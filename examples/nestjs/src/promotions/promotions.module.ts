@@ -4,10 +4,11 @@ import { PartnerApi } from './partner-api.js'
 import { PromotionsAudit } from './promotions.audit.js'
 import { PromotionsController } from './promotions.controller.js'
 import { PromotionsProcessor } from './promotions.processor.js'
+import { PromotionsSchedule } from './promotions.schedule.js'
 
 @Module({
   imports: [SluiceModule.registerQueue({ name: 'promotions', limits: { tenant: '100/s' } })],
   controllers: [PromotionsController],
-  providers: [PartnerApi, PromotionsProcessor, PromotionsAudit],
+  providers: [PartnerApi, PromotionsProcessor, PromotionsAudit, PromotionsSchedule],
 })
 export class PromotionsModule {}

@@ -27,7 +27,7 @@ test('recipients become jobs of one action', async () => {
     .overrideProvider(Sluice)
     .useValue({})
     .overrideProvider(getQueueToken('promotions'))
-    .useValue({ submit })
+    .useValue({ submit, schedules: { set: async () => {} } })
     .compile()
   await module.init()
 
