@@ -76,6 +76,7 @@ const EXPONENT_FROM = 1e21
  * Runs a script by its hash, and by its text when the server does not know it: EVAL loads and runs in one step, so
  * a SCRIPT FLUSH or a restart between the two calls changes nothing. Rejects with what the port rejects with
  * (StoreUnavailableError, StoreOutOfMemoryError) or, for an error in the script itself, a ScriptError.
+ * @param how - `isWhole`: by its text at once, in one request also where the server does not know it.
  */
 export async function runScript<
   Keys extends { [Name in keyof Keys]: string },
@@ -85,11 +86,12 @@ export async function runScript<
   script: Script<Keys, Args>,
   keys: NoInfer<Keys>,
   args: NoInfer<Args>,
+  how: { readonly isWhole?: boolean } = {},
 ): Promise<unknown> {
   const flat = flatten(script, keys, args)
   if (redis.nowUs !== undefined) giveNow(script, flat, redis.nowUs)
   const sentAt = performance.now()
-  const reply = await send(redis, script, flat)
+  const reply = how.isWhole ? await sendWhole(redis, script, flat) : await send(redis, script, flat)
   redis.scriptTimes?.observe(script.name, performance.now() - sentAt)
   return reply
 }
@@ -104,6 +106,14 @@ async function send(
   } catch (error) {
     if (!isUnknownScript(error)) throw scriptFailure(script, error)
   }
+  return sendWhole(redis, script, flat)
+}
+
+async function sendWhole(
+  redis: Pick<Redis, 'callWith'>,
+  script: Script<never, never>,
+  flat: (string | number)[],
+): Promise<unknown> {
   flat[0] = script.source
   try {
     return await redis.callWith('EVAL', flat)

@@ -20,7 +20,7 @@ function resting(client: string, levels = 'high normal low'): Resting {
 }
 
 async function restOf(client: string, levels?: string): Promise<Rest | undefined> {
-  const [rest] = await stayIdle(store.redis, [resting(client, levels)], store.nowUs)
+  const [rest] = await stayIdle(store.redis, [resting(client, levels)], { nowUs: store.nowUs })
   return rest
 }
 
@@ -126,7 +126,7 @@ it('answers for several queues at once, each by what it has', async () => {
     await store.claim(1, {}, `worker-${queue}`)
   }
 
-  const { reply, changes } = await store.changesOf(() => stayIdle(store.redis, queues, store.nowUs))
+  const { reply, changes } = await store.changesOf(() => stayIdle(store.redis, queues, { nowUs: store.nowUs }))
 
   expect(reply.map(({ word }) => word)).toEqual(['idle', 'claim', 'idle'])
   expect(changes).toEqual({ 'a:idle': { 'worker-a': 1_030_000_000 }, idle: { 'worker-c': 1_030_000_000 } })
