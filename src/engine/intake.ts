@@ -18,7 +18,10 @@ export interface SubmitOptions {
   basePriority?: number
   /** Instead of the queue's. */
   whenFull?: 'wait' | 'error'
-  /** Aborted, nothing more is stored and the submit rejects with the reason; what was stored by then stays. */
+  /**
+   * Aborted, nothing more is stored and the submit rejects with the reason; what was stored by then stays. Where Redis does
+   * not answer, what is under way may still be stored.
+   */
   signal?: AbortSignal
 }
 

@@ -44,6 +44,7 @@ import type { Handler, JobContext } from './job-run.ts'
 import { type JobView, viewJob } from './job-view.ts'
 import { LimitControl } from './limit-control.ts'
 import type { Log } from './log.ts'
+import { orAborted } from './or-aborted.ts'
 import { type QueueOverview, readOverview } from './overview.ts'
 import { QueueFigures } from './queue-figures.ts'
 import {
@@ -275,13 +276,14 @@ export class Queue {
   ): Promise<SubmittedJob | SubmitSummary | Action> {
     this.#assertOpen()
     const chosen = this.#intake.check(options)
-    return this.#intake.counted(async () => {
+    const work = this.#intake.counted<SubmittedJob | SubmitSummary | Action>(async () => {
       // Whatever it is: what is no object is refused as a job.
       const { jobs } = Object(input) as Partial<BulkInput>
       if (jobs === undefined) return this.#intake.one(input as JobInput, chosen)
       if ('tenant' in input) return this.#actions.submit(input as ActionInput, chosen)
       return this.#intake.many(input as BulkInput, chosen)
     })
+    return orAborted(work, chosen.signal)
   }
 
   /** The action of this name and tenant, whether it exists or not. */

@@ -10,6 +10,7 @@ import type { Requests } from '../../store/requests.ts'
 import { endAction } from '../../store/scripts/end-action.ts'
 import { type FoundAction, readActions } from '../../store/scripts/read-actions.ts'
 import { takeDeadLetter } from '../../store/scripts/take-dead-letter.ts'
+import { orAborted } from '../or-aborted.ts'
 import type { SubmitChoice, SubmitSummary } from '../submitter.ts'
 import { unlessAborted } from '../unless-aborted.ts'
 import { type ActionInput, type ActionJobInput, iterable } from './action-input.ts'
@@ -126,7 +127,8 @@ export class Action {
         signal: optional(abortSignal),
       },
     )
-    return this.#host.add(await this.#known(), checked.jobs, checked)
+    const add = async () => this.#host.add(await this.#known(), checked.jobs, checked)
+    return orAborted(add(), checked.signal)
   }
 
   /** Nothing more is added: it completes when its last job has ended. Sealing again changes nothing. */
