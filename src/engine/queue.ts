@@ -1,13 +1,10 @@
 import { checkOptions, integer, oneOf, optional, text } from '../assert.ts'
-import { type Clock, systemClock } from '../clock.ts'
 import { ClosedError, InvalidOptionsError } from '../errors.ts'
-import { type QueueKeys, queueKeys } from '../store/keys.ts'
 import { defaultTenant, fromToken, type Level, levels, problemOfName, toToken } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
-import { Requests } from '../store/requests.ts'
+import type { Requests } from '../store/requests.ts'
 import { type CancelReply, cancelJob } from '../store/scripts/cancel-job.ts'
 import { changeSettings } from '../store/scripts/change-settings.ts'
-import type { DueWork } from '../store/scripts/finish-and-claim.ts'
 import { pauseQueue } from '../store/scripts/pause-queue.ts'
 import { type QueueCounts, readCounts } from '../store/scripts/read-counts.ts'
 import { addressOf } from '../store/scripts/read-job.ts'
@@ -18,52 +15,33 @@ import { readBusyTokens, readTenantTokens } from '../store/tenant-tokens.ts'
 import { readWorkers, type WorkerView } from '../store/worker-list.ts'
 import type { Action } from './actions/action.ts'
 import type { ActionInput } from './actions/action-input.ts'
-import { type ActionPage, Actions } from './actions/actions.ts'
+import type { ActionPage } from './actions/actions.ts'
 import type { Aggregate, AggregateOptions } from './actions/aggregate.ts'
-import { Aggregates } from './actions/aggregates.ts'
-import { Duties } from './actions/duties.ts'
-import type { TellWebhook } from './actions/duty-work.ts'
 import { type AuditOptions, type AuditReport, audit } from './audit/audit.ts'
-import { Auditor } from './audit/auditor.ts'
 import type { ClaimedJob } from './claimed-job.ts'
-import { Claimer } from './claimer.ts'
-import { CongestionControl } from './congestion-control.ts'
-import { CongestionRecorder } from './congestion-recorder.ts'
-import { DeadLetters } from './dead-letters.ts'
+import type { CongestionControl } from './congestion-control.ts'
+import type { DeadLetters } from './dead-letters.ts'
 import { type DelayedJobFilter, type RunDelayedOptions, type RunDelayedSummary, runDelayed } from './delayed-jobs.ts'
 import { type DrainOptions, waitUntilDrained } from './drain.ts'
-import { EventFeed } from './event-feed.ts'
 import { type EventsOptions, followEvents, type QueueEvent } from './events.ts'
 import { whyJobWaits, whyTenantWaits } from './explain/explain.ts'
 import type { Explanation } from './explain/explanation.ts'
 import { type ChangeableSettings, checkChange, type QueueView, settingsOf } from './fairness.ts'
-import type { IdlePace } from './idle-pace.ts'
-import { type BulkInput, Intake, type SubmitOptions, type SubmittedJob } from './intake.ts'
+import type { BulkInput, SubmitOptions, SubmittedJob } from './intake.ts'
 import type { Job } from './job.ts'
 import type { Handler, JobContext } from './job-run.ts'
 import { type JobView, viewJob } from './job-view.ts'
-import { LimitControl } from './limit-control.ts'
-import type { Log } from './log.ts'
-import { orAborted } from './or-aborted.ts'
+import type { LimitControl } from './limit-control.ts'
 import { type QueueOverview, readOverview } from './overview.ts'
-import { QueueFigures } from './queue-figures.ts'
-import {
-  checkQueueOptions,
-  type ProcessOptions,
-  processRules,
-  type QueueOptions,
-  type QueueSettings,
-  servedLevels,
-} from './queue-options.ts'
-import { Registration } from './registration.ts'
-import { RunEnds } from './run-ends.ts'
-import { Schedules } from './schedules/schedules.ts'
-import { Ticker } from './schedules/ticker.ts'
+import type { QueueFigures } from './queue-figures.ts'
+import { type ProcessOptions, processRules, type QueueSettings, servedLevels } from './queue-options.ts'
+import { makeQueueParts, type QueueMaking, type QueueParts } from './queue-parts.ts'
+import type { RunEnds } from './run-ends.ts'
+import type { Schedules } from './schedules/schedules.ts'
 import type { JobInput } from './submission.ts'
-import type { SubmitSummary } from './submitter.ts'
+import { SUBMIT_GRACE_MS, type SubmitSummary } from './submitter.ts'
 import { TenantControl, type TenantView } from './tenant-control.ts'
-import type { Waker } from './waker.ts'
-import { WorkerPool } from './worker-pool.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 /** Where a given id is known. */
 export interface JobOwner {
@@ -111,157 +89,26 @@ export class Queue {
   readonly schedules: Schedules
   /** What backlogs mean in time. */
   readonly congestion: CongestionControl
-  readonly #settings: QueueSettings
-  readonly #redis: Redis
-  readonly #keys: QueueKeys
-  readonly #recorder: CongestionRecorder
-  readonly #registration: Registration
-  readonly #requests: Requests
-  readonly #intake: Intake
-  readonly #claimer: Claimer
-  readonly #actions: Actions
-  readonly #aggregates: Aggregates
-  readonly #duties: Duties
-  readonly #ticker: Ticker
-  readonly #auditor: Auditor
-  readonly #pool: WorkerPool
-  readonly #feed: EventFeed
+  readonly #parts: QueueParts
   readonly #middleware: Middleware[] = []
-  readonly #figures = new QueueFigures()
-  readonly #ends = new RunEnds()
   #stopped: Promise<unknown> | undefined
   #isClosed = false
 
   static {
-    insideOf = (queue) => ({
-      figures: queue.#figures,
-      ends: queue.#ends,
-      requests: queue.#requests,
-      redis: queue.#redis,
-      settings: queue.#settings,
-    })
+    insideOf = (queue) => queue.#parts
   }
 
   /** Made by `Sluice.queue`. */
-  constructor(parts: {
-    name: string
-    options: QueueOptions | undefined
-    prefix: string
-    redis: Redis
-    waker: Waker
-    pace: IdlePace
-    clock: Clock
-    log: Log
-    client: string
-    tellWebhook: TellWebhook | undefined
-    /** Looks at what others have declared, and declares nothing: its options only say where the queue is. */
-    isObserver?: boolean
-  }) {
-    this.name = parts.name
-    this.#settings = checkQueueOptions(parts.name, parts.options)
-    const { group } = this.#settings.limits.shared[0] ?? { group: parts.name }
-    this.#redis = parts.redis
-    this.#keys = queueKeys(parts.prefix, parts.name, parts.client, group)
-    this.#feed = new EventFeed(parts.redis, this.#keys)
-    this.#registration = new Registration({
-      ...parts,
-      group,
-      queue: parts.name,
-      keys: this.#keys,
-      settings: this.#settings,
-      isObserver: parts.isObserver ?? false,
-      declare: async (hasForgotten) => {
-        await this.#aggregates.declare()
-        if (hasForgotten) this.schedules.declareAgain()
-      },
-    })
-    const ready = () => this.#registration.ready()
-    // The pool's calls have their own numbers: a producer that waits must not hold them up.
-    const poolKeys = queueKeys(parts.prefix, parts.name, `${parts.client}-pool`, group)
-    const shared = { redis: parts.redis, register: (isAgain: boolean) => this.#registration.register(isAgain) }
-    this.#requests = new Requests({ ...shared, client: parts.client, keys: this.#keys })
-    this.#intake = new Intake({
-      queue: parts.name,
-      clock: parts.clock,
-      requests: this.#requests,
-      settings: this.#settings,
-      figures: this.#figures,
+  constructor(given: QueueMaking) {
+    this.name = given.name
+    this.#parts = makeQueueParts(given, {
+      submit: (job, options) => this.submit(job, options),
       isClosed: () => this.#isClosed,
-      ready,
     })
-    this.#claimer = new Claimer({
-      ...parts,
-      requests: this.#requests,
-      settings: this.#settings,
-      figures: this.#figures,
-      ends: this.#ends,
-      onDue: this.#onDue,
-      recordCongestion: () => this.#recorder.record(),
-    })
-    this.limits = new LimitControl({ ...parts, requests: this.#requests, group, ready })
-    const { maxPayloadBytes } = this.#settings
-    this.deadLetters = new DeadLetters({ ...parts, keys: this.#keys, requests: this.#requests, maxPayloadBytes })
-    this.schedules = new Schedules({
-      requests: this.#requests,
-      maxPayloadBytes: this.#settings.maxPayloadBytes,
-      pace: parts.pace,
-      log: parts.log,
-      ready,
-      submit: (job) => this.submit(job, { whenFull: 'error' }),
-    })
-    this.congestion = new CongestionControl({
-      redis: parts.redis,
-      keys: this.#keys,
-      requests: this.#requests,
-      ready,
-    })
-    this.#recorder = new CongestionRecorder({
-      queue: parts.name,
-      store: () => this.congestion.record(),
-      log: parts.log,
-    })
-    this.#actions = new Actions({
-      ...parts,
-      queue: parts.name,
-      keys: this.#keys,
-      requests: this.#requests,
-      maxPayloadBytes: this.#settings.maxPayloadBytes,
-      ready,
-      submitter: (options) => this.#intake.submitter(options),
-      onAggregating: () => this.#duties.look(),
-      counted: (submit) => this.#intake.counted(submit),
-    })
-    const dutyKeys = queueKeys(parts.prefix, parts.name, `${parts.client}-duties`, group)
-    const dutyRequests = new Requests({ ...shared, client: `${parts.client}-duties`, keys: dutyKeys })
-    this.#aggregates = new Aggregates({ ...parts, requests: dutyRequests, onDue: () => this.#duties.lookAnew() })
-    this.#ticker = new Ticker({ ...parts, requests: dutyRequests })
-    // Also where a test moves the time: it would be at it all the while.
-    const ofAudit = { requests: dutyRequests, settings: this.#settings.audit, clock: systemClock }
-    this.#auditor = new Auditor({ ...parts, ...ofAudit })
-    const { leaseMs, shutdownGraceMs: graceMs, unknownTypeMs } = this.#settings
-    this.#duties = new Duties({
-      ...parts,
-      ...{ leaseMs, graceMs, unknownTypeMs },
-      actions: this.#actions,
-      aggregates: this.#aggregates,
-      requests: dutyRequests,
-    })
-    this.#pool = new WorkerPool({
-      ...parts,
-      queue: parts.name,
-      settings: this.#settings,
-      requests: new Requests({ ...shared, client: `${parts.client}-pool`, keys: poolKeys }),
-      onDue: this.#onDue,
-      recordCongestion: () => this.#recorder.record(),
-      figures: this.#figures,
-      ends: this.#ends,
-    })
-  }
-
-  /** A claim says that there is something to do besides jobs. */
-  readonly #onDue = ({ hasDuties, hasTicks }: DueWork): void => {
-    if (hasDuties) this.#duties.look()
-    if (hasTicks) this.#ticker.look()
+    this.limits = this.#parts.limits
+    this.deadLetters = this.#parts.deadLetters
+    this.schedules = this.#parts.schedules
+    this.congestion = this.#parts.congestion
   }
 
   /** One job. Answers its id. */
@@ -275,25 +122,25 @@ export class Queue {
     options?: SubmitOptions,
   ): Promise<SubmittedJob | SubmitSummary | Action> {
     this.#assertOpen()
-    const chosen = this.#intake.check(options)
-    const work = this.#intake.counted<SubmittedJob | SubmitSummary | Action>(async () => {
+    const chosen = this.#parts.intake.check(options)
+    const work = this.#parts.intake.counted<SubmittedJob | SubmitSummary | Action>(async () => {
       // Whatever it is: what is no object is refused as a job.
       const { jobs } = Object(input) as Partial<BulkInput>
-      if (jobs === undefined) return this.#intake.one(input as JobInput, chosen)
-      if ('tenant' in input) return this.#actions.submit(input as ActionInput, chosen)
-      return this.#intake.many(input as BulkInput, chosen)
+      if (jobs === undefined) return this.#parts.intake.one(input as JobInput, chosen)
+      if ('tenant' in input) return this.#parts.actions.submit(input as ActionInput, chosen)
+      return this.#parts.intake.many(input as BulkInput, chosen)
     })
-    return orAborted(work, chosen.signal)
+    return unlessAborted(work, chosen.signal, SUBMIT_GRACE_MS)
   }
 
   /** The action of this name and tenant, whether it exists or not. */
   action(name: string, options: { tenant: string }): Action {
-    return this.#actions.open(name, options.tenant)
+    return this.#parts.actions.open(name, options.tenant)
   }
 
   /** A page of actions, newest first. */
   actions(page: { tenant?: string; cursor?: string; limit?: number } = {}): Promise<ActionPage> {
-    return this.#actions.list(page)
+    return this.#parts.actions.list(page)
   }
 
   /**
@@ -303,10 +150,10 @@ export class Queue {
    */
   async aggregate(type: string, aggregate: Aggregate, options?: AggregateOptions): Promise<void> {
     this.#assertOpen()
-    this.#aggregates.add(type, aggregate, options)
-    this.#duties.serve()
-    await this.#registration.ready()
-    await this.#aggregates.declare()
+    this.#parts.aggregates.add(type, aggregate, options)
+    this.#parts.duties.serve()
+    await this.#parts.registration.ready()
+    await this.#parts.aggregates.declare()
   }
 
   /** Runs jobs of this type in this process, from now until `stop` or `close`. */
@@ -320,14 +167,14 @@ export class Queue {
       throw new InvalidOptionsError('process', [{ path: 'handler', problem: 'must be a function' }])
     }
     const chosen = checkOptions(`process("${type}")`, options, processRules)
-    this.#duties.serve()
-    this.#auditor.serve()
-    this.#pool.add(
+    this.#parts.duties.serve()
+    this.#parts.auditor.serve()
+    this.#parts.pool.add(
       type,
       {
         handler: this.#around(handler),
-        timeoutMs: chosen.timeoutMs ?? this.#settings.jobTimeoutMs,
-        maxRetries: chosen.maxRetries ?? this.#settings.maxRetries,
+        timeoutMs: chosen.timeoutMs ?? this.#parts.settings.jobTimeoutMs,
+        maxRetries: chosen.maxRetries ?? this.#parts.settings.maxRetries,
         upstream: chosen.upstream,
       },
       {
@@ -361,20 +208,20 @@ export class Queue {
       { wanted, ...options },
       {
         wanted: integer({ min: 1, max: 1_000 }),
-        leaseMs: integer({ min: 100, max: 86_400_000, default: this.#settings.leaseMs }),
+        leaseMs: integer({ min: 100, max: 86_400_000, default: this.#parts.settings.leaseMs }),
         levels: servedLevels,
       },
     )
-    await this.#registration.ready()
-    this.#duties.serve()
-    this.#auditor.serve()
-    return this.#claimer.claim({ wanted, leaseMs, levels: served ?? levels })
+    await this.#parts.registration.ready()
+    this.#parts.duties.serve()
+    this.#parts.auditor.serve()
+    return this.#parts.claimer.claim({ wanted, leaseMs, levels: served ?? levels })
   }
 
   /** What is known of a job. A given id is known within its action, or else its tenant; a generated one needs neither. */
   async job(id: string, options: JobOwner = {}): Promise<JobView | undefined> {
-    await this.#registration.ready()
-    return viewJob(this.#requests, addressOf(id, options.tenant ?? defaultTenant, options.action), id)
+    await this.#parts.registration.ready()
+    return viewJob(this.#parts.requests, addressOf(id, options.tenant ?? defaultTenant, options.action), id)
   }
 
   /**
@@ -382,8 +229,8 @@ export class Queue {
    * succeeds first). `ended` and `unknown` change nothing.
    */
   async cancel(id: string, options: JobOwner = {}): Promise<CancelReply> {
-    await this.#registration.ready()
-    return cancelJob(this.#requests, addressOf(id, options.tenant ?? defaultTenant, options.action))
+    await this.#parts.registration.ready()
+    return cancelJob(this.#parts.requests, addressOf(id, options.tenant ?? defaultTenant, options.action))
   }
 
   /** Why no further job of a tenant runs now: every gate on the way with its values at this moment, and which binds. */
@@ -395,27 +242,27 @@ export class Queue {
     if (job === undefined && tenant === undefined) {
       throw new InvalidOptionsError('explain', [{ path: 'tenant', problem: 'or job must be given' }])
     }
-    await this.#registration.ready()
-    if (job === undefined) return whyTenantWaits(this.#requests, toToken(tenant ?? defaultTenant))
-    return whyJobWaits(this.#requests, addressOf(job, tenant ?? defaultTenant, action), job)
+    await this.#parts.registration.ready()
+    if (job === undefined) return whyTenantWaits(this.#parts.requests, toToken(tenant ?? defaultTenant))
+    return whyJobWaits(this.#parts.requests, addressOf(job, tenant ?? defaultTenant, action), job)
   }
 
   /** Makes a delayed job due now: the next claim puts it at the front of its lane. */
   async runNow(id: string, options: JobOwner = {}): Promise<RunNowReply> {
-    await this.#registration.ready()
-    return runDelayedJob(this.#requests, addressOf(id, options.tenant ?? defaultTenant, options.action))
+    await this.#parts.registration.ready()
+    return runDelayedJob(this.#parts.requests, addressOf(id, options.tenant ?? defaultTenant, options.action))
   }
 
   /** Makes all delayed jobs that fit due now, in bounded steps; `{}` means all. */
   async runDelayed(filter: DelayedJobFilter, options: RunDelayedOptions = {}): Promise<RunDelayedSummary> {
-    await this.#registration.ready()
-    return runDelayed(this.#requests, filter, options)
+    await this.#parts.registration.ready()
+    return runDelayed(this.#parts.requests, filter, options)
   }
 
   /** Puts all parked tenants back in line; their limits are asked again with their turns. Answers how many they are. */
   async unpark(): Promise<number> {
-    await this.#registration.ready()
-    return unparkTenants(this.#requests)
+    await this.#parts.registration.ready()
+    return unparkTenants(this.#parts.requests)
   }
 
   /**
@@ -423,7 +270,7 @@ export class Queue {
    * the producers first. Rejects with the reason of the signal when that comes first.
    */
   async drain(options: DrainOptions = {}): Promise<void> {
-    await this.#registration.ready()
+    await this.#parts.registration.ready()
     await waitUntilDrained(this, options)
   }
 
@@ -432,26 +279,26 @@ export class Queue {
    * and puts right what differs.
    */
   async audit(options: AuditOptions = {}): Promise<AuditReport> {
-    await this.#registration.ready()
-    return audit(this.#requests, options)
+    await this.#parts.registration.ready()
+    return audit(this.#parts.requests, options)
   }
 
   /** Counts over the whole queue. */
   async counts(): Promise<QueueCounts> {
-    await this.#registration.ready()
-    return readCounts(this.#requests)
+    await this.#parts.registration.ready()
+    return readCounts(this.#parts.requests)
   }
 
   /** Processes that hold jobs of it or wait for some, the busiest first. */
   async workers(): Promise<WorkerView[]> {
-    await this.#registration.ready()
-    return readWorkers(this.#redis, this.#keys)
+    await this.#parts.registration.ready()
+    return readWorkers(this.#parts.redis, this.#parts.keys)
   }
 
   /** The queue at one moment, in a bounded number of reads: counts, backlog, limits, workers, and tenants that matter now. */
   async overview(options: { tenants?: number } = {}): Promise<QueueOverview> {
-    await this.#registration.ready()
-    const busyTokens = (most: number) => readBusyTokens(this.#redis, this.#keys, most)
+    await this.#parts.registration.ready()
+    const busyTokens = (most: number) => readBusyTokens(this.#parts.redis, this.#parts.keys, most)
     const { limits, congestion } = this
     return readOverview(
       {
@@ -467,8 +314,8 @@ export class Queue {
 
   /** How it shares and whether it is paused, changes made while running included. */
   async view(): Promise<QueueView> {
-    await this.#registration.ready()
-    const { values, ...pauses } = await readSettings(this.#requests)
+    await this.#parts.registration.ready()
+    const { values, ...pauses } = await readSettings(this.#parts.requests)
     return { name: this.name, ...settingsOf(values), ...pauses }
   }
 
@@ -477,19 +324,20 @@ export class Queue {
    * actions, parked tenants, changed limits. All who follow a queue in one process share one connection.
    */
   async *events(options: EventsOptions = {}): AsyncGenerator<QueueEvent, void, undefined> {
-    await this.#registration.ready()
-    yield* followEvents({ redis: this.#redis, keys: this.#keys, feed: this.#feed }, options)
+    await this.#parts.registration.ready()
+    yield* followEvents({ redis: this.#parts.redis, keys: this.#parts.keys, feed: this.#parts.feed }, options)
   }
 
   /** One tenant: settings, pause, limits, and how it stands. */
   tenant(name: string): TenantControl {
-    return new TenantControl(name, this.#requests)
+    return new TenantControl(name, this.#parts.requests)
   }
 
   /** Tenants that have work or are paused, in no order. */
   async *tenants(): AsyncGenerator<TenantView> {
-    await this.#registration.ready()
-    for await (const token of readTenantTokens(this.#redis, this.#keys)) yield this.tenant(fromToken(token)).view()
+    await this.#parts.registration.ready()
+    for await (const token of readTenantTokens(this.#parts.redis, this.#parts.keys))
+      yield this.tenant(fromToken(token)).view()
   }
 
   /** No job of the queue, or of one level, starts until `resume`. */
@@ -503,8 +351,8 @@ export class Queue {
 
   async #setPaused(options: { level?: Level }, isPaused: boolean): Promise<void> {
     const { level } = checkOptions('pause', options, { level: optional(oneOf(levels)) })
-    await this.#registration.ready()
-    await pauseQueue(this.#requests, { level, isPaused })
+    await this.#parts.registration.ready()
+    await pauseQueue(this.#parts.requests, { level, isPaused })
   }
 
   /**
@@ -513,8 +361,8 @@ export class Queue {
    */
   async change(settings: ChangeableSettings): Promise<void> {
     const values = checkChange(this.name, settings)
-    await this.#registration.ready()
-    await changeSettings(this.#requests, { values })
+    await this.#parts.registration.ready()
+    await changeSettings(this.#parts.requests, { values })
   }
 
   /**
@@ -523,12 +371,12 @@ export class Queue {
    */
   async stop(): Promise<void> {
     this.#stopped ??= Promise.all([
-      this.#pool.close(),
-      this.#aggregates.close(),
-      this.#duties.close(),
-      this.#ticker.close(),
-      this.#auditor.close(),
-      this.#recorder.settled(),
+      this.#parts.pool.close(),
+      this.#parts.aggregates.close(),
+      this.#parts.duties.close(),
+      this.#parts.ticker.close(),
+      this.#parts.auditor.close(),
+      this.#parts.recorder.settled(),
     ])
     await this.#stopped
   }
@@ -538,7 +386,7 @@ export class Queue {
     this.#isClosed = true
     this.schedules.close()
     await this.stop()
-    this.#actions.close()
+    this.#parts.actions.close()
   }
 
   #assertOpen(): void {

@@ -28,6 +28,8 @@ const GATHERED_BYTES = 2_000_000
 const FEW_LINES = 50
 // A producer that pauses does not keep what it has produced waiting for longer.
 const LINGER_MS = 5
+/** After its signal, a submit whose store answers says within this what became of the chunk under way. */
+export const SUBMIT_GRACE_MS = 500
 const FULL_WAIT_MS = { first: 25, longest: 1_000 }
 
 interface Line {

@@ -1,10 +1,21 @@
-/** What the promise says, or the signal's reason if that comes first. Whoever is behind the promise may still go on. */
-export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+/**
+ * What the promise says, or the signal's reason if that comes first. Whoever is behind the promise may still go on.
+ * @param graceMs - For so long after the signal the promise may still say what became of it.
+ */
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined, graceMs = 0): Promise<T> {
   if (!signal) return promise
   return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason as Error)
+    let grace: NodeJS.Timeout | undefined
+    const giveUp = () => reject(signal.reason as Error)
+    const onAbort = () => {
+      if (graceMs === 0) giveUp()
+      else grace = setTimeout(giveUp, graceMs)
+    }
     if (signal.aborted) onAbort()
-    signal.addEventListener('abort', onAbort, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+    else signal.addEventListener('abort', onAbort, { once: true })
+    promise.then(resolve, reject).finally(() => {
+      clearTimeout(grace)
+      signal.removeEventListener('abort', onAbort)
+    })
   })
 }

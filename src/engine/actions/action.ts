@@ -10,8 +10,7 @@ import type { Requests } from '../../store/requests.ts'
 import { endAction } from '../../store/scripts/end-action.ts'
 import { type FoundAction, readActions } from '../../store/scripts/read-actions.ts'
 import { takeDeadLetter } from '../../store/scripts/take-dead-letter.ts'
-import { orAborted } from '../or-aborted.ts'
-import type { SubmitChoice, SubmitSummary } from '../submitter.ts'
+import { SUBMIT_GRACE_MS, type SubmitChoice, type SubmitSummary } from '../submitter.ts'
 import { unlessAborted } from '../unless-aborted.ts'
 import { type ActionInput, type ActionJobInput, iterable } from './action-input.ts'
 import {
@@ -128,7 +127,7 @@ export class Action {
       },
     )
     const add = async () => this.#host.add(await this.#known(), checked.jobs, checked)
-    return orAborted(add(), checked.signal)
+    return unlessAborted(add(), checked.signal, SUBMIT_GRACE_MS)
   }
 
   /** Nothing more is added: it completes when its last job has ended. Sealing again changes nothing. */

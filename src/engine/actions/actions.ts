@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { checkOptions, integer, optional, text } from '../../assert.ts'
 import type { Clock } from '../../clock.ts'
-import { ActionClosedError, ActionTakenError, InvalidOptionsError, isSluiceError } from '../../errors.ts'
+import { ActionClosedError, ActionTakenError, InvalidOptionsError } from '../../errors.ts'
 import { type ActionPlace, placeAfter, readActionNames } from '../../store/action-list.ts'
 import type { QueueKeys } from '../../store/keys.ts'
 import { fromToken, type Level, problemOfName, toToken } from '../../store/names.ts'
@@ -11,6 +11,7 @@ import { endAction } from '../../store/scripts/end-action.ts'
 import { type OpenedAction, openAction } from '../../store/scripts/open-action.ts'
 import { type FoundAction, readActions } from '../../store/scripts/read-actions.ts'
 import { takeBackAction } from '../../store/scripts/take-back-action.ts'
+import { isStoreAway } from '../is-store-away.ts'
 import { Packer } from '../submission.ts'
 import type { SubmitChoice, SubmitSummary, Submitter } from '../submitter.ts'
 import type { Waker } from '../waker.ts'
@@ -41,12 +42,6 @@ interface Parts {
   /** Counts what is refused. */
   counted<T>(submit: () => Promise<T>): Promise<T>
 }
-
-const storeIsAway: ReadonlySet<string> = new Set([
-  'SLUICE_STORE_UNAVAILABLE',
-  'SLUICE_OUTCOME_UNKNOWN',
-  'SLUICE_CLOSED',
-])
 
 // Each takes the script about 40 µs.
 const READ_AT_ONCE = 100
@@ -131,8 +126,7 @@ export class Actions implements ActionHost {
   /** An action that this submit made, and that has received nothing because of the error, would stay open for ever. */
   async #takeBack(tokens: { tenant: string; name: string }, { isNew }: OpenedAction, error: unknown): Promise<boolean> {
     // A store that does not answer is not asked again.
-    const isAway = isSluiceError(error) && storeIsAway.has(error.code)
-    if (!isNew || isAway) return false
+    if (!isNew || isStoreAway(error)) return false
     return takeBackAction(this.requests, tokens).catch(() => false)
   }
 

@@ -1,0 +1,151 @@
+import { type Clock, systemClock } from '../clock.ts'
+import { queueKeys } from '../store/keys.ts'
+import type { Redis } from '../store/redis.ts'
+import { Requests } from '../store/requests.ts'
+import type { DueWork } from '../store/scripts/finish-and-claim.ts'
+import { Actions } from './actions/actions.ts'
+import { Aggregates } from './actions/aggregates.ts'
+import { Duties } from './actions/duties.ts'
+import type { TellWebhook } from './actions/duty-work.ts'
+import { Auditor } from './audit/auditor.ts'
+import { Claimer } from './claimer.ts'
+import { CongestionControl } from './congestion-control.ts'
+import { CongestionRecorder } from './congestion-recorder.ts'
+import { DeadLetters } from './dead-letters.ts'
+import { EventFeed } from './event-feed.ts'
+import type { IdlePace } from './idle-pace.ts'
+import { Intake, type SubmitOptions, type SubmittedJob } from './intake.ts'
+import { LimitControl } from './limit-control.ts'
+import type { Log } from './log.ts'
+import { QueueFigures } from './queue-figures.ts'
+import { checkQueueOptions, type QueueOptions } from './queue-options.ts'
+import { Registration } from './registration.ts'
+import { RunEnds } from './run-ends.ts'
+import { Schedules } from './schedules/schedules.ts'
+import { Ticker } from './schedules/ticker.ts'
+import type { JobInput } from './submission.ts'
+import type { Waker } from './waker.ts'
+import { WorkerPool } from './worker-pool.ts'
+
+/** What a queue is made with. */
+export interface QueueMaking {
+  readonly name: string
+  readonly options: QueueOptions | undefined
+  readonly prefix: string
+  readonly redis: Redis
+  readonly waker: Waker
+  readonly pace: IdlePace
+  readonly clock: Clock
+  readonly log: Log
+  readonly client: string
+  readonly tellWebhook: TellWebhook | undefined
+  /** Looks at what others have declared, and declares nothing: its options only say where the queue is. */
+  readonly isObserver?: boolean
+}
+
+/** What parts ask of the queue itself. */
+interface QueueItself {
+  submit(job: JobInput, options: SubmitOptions): Promise<SubmittedJob>
+  isClosed(): boolean
+}
+
+export type QueueParts = ReturnType<typeof makeQueueParts>
+
+/** Everything that a queue consists of, each part with those it works with. Nothing runs or asks the store yet. */
+export function makeQueueParts(given: QueueMaking, itself: QueueItself) {
+  const { name, prefix, redis, clock, log, client, pace } = given
+  const settings = checkQueueOptions(name, given.options)
+  const { maxPayloadBytes, leaseMs, shutdownGraceMs: graceMs, unknownTypeMs } = settings
+  const { group } = settings.limits.shared[0] ?? { group: name }
+  const [figures, ends] = [new QueueFigures(), new RunEnds()]
+  const keys = queueKeys(prefix, name, client, group)
+  const feed = new EventFeed(redis, keys)
+  const registration = new Registration({
+    ...given,
+    group,
+    queue: name,
+    keys,
+    settings,
+    isObserver: given.isObserver ?? false,
+    declare: async (hasForgotten) => {
+      await aggregates.declare()
+      if (hasForgotten) schedules.declareAgain()
+    },
+  })
+  const ready = () => registration.ready()
+  /** Calls of each kind have their own numbers: a producer that waits must not hold the others up. */
+  const requestsOf = (client: string) =>
+    new Requests({
+      redis,
+      client,
+      keys: queueKeys(prefix, name, client, group),
+      register: (isAgain) => registration.register(isAgain),
+    })
+  const requests = requestsOf(client)
+  const dutyRequests = requestsOf(`${client}-duties`)
+  const intake = new Intake({
+    queue: name,
+    clock,
+    requests,
+    settings,
+    figures,
+    isClosed: () => itself.isClosed(),
+    ready,
+  })
+  /** A claim says that there is something to do besides jobs. */
+  const besides = {
+    onDue: ({ hasDuties, hasTicks }: DueWork): void => {
+      if (hasDuties) duties.look()
+      if (hasTicks) ticker.look()
+    },
+    recordCongestion: () => recorder.record(),
+  }
+  const claimer = new Claimer({ ...given, ...besides, requests, settings, figures, ends })
+  const limits = new LimitControl({ ...given, requests, group, ready })
+  const deadLetters = new DeadLetters({ ...given, keys, requests, maxPayloadBytes })
+  const schedules = new Schedules({
+    requests,
+    maxPayloadBytes,
+    pace,
+    log,
+    ready,
+    submit: (job) => itself.submit(job, { whenFull: 'error' }),
+  })
+  const congestion = new CongestionControl({ redis, keys, requests, ready })
+  const recorder = new CongestionRecorder({ queue: name, store: () => congestion.record(), log })
+  const actions = new Actions({
+    ...given,
+    queue: name,
+    keys,
+    requests,
+    maxPayloadBytes,
+    ready,
+    submitter: (options) => intake.submitter(options),
+    onAggregating: () => duties.look(),
+    counted: (submit) => intake.counted(submit),
+  })
+  const aggregates = new Aggregates({ ...given, requests: dutyRequests, onDue: () => duties.lookAnew() })
+  const ticker = new Ticker({ ...given, requests: dutyRequests })
+  // By the real time also where a test moves it: it would be at it all the while.
+  const auditor = new Auditor({ ...given, requests: dutyRequests, settings: settings.audit, clock: systemClock })
+  const duties = new Duties({
+    ...given,
+    ...{ leaseMs, graceMs, unknownTypeMs },
+    actions,
+    aggregates,
+    requests: dutyRequests,
+  })
+  const pool = new WorkerPool({
+    ...given,
+    ...besides,
+    queue: name,
+    settings,
+    requests: requestsOf(`${client}-pool`),
+    figures,
+    ends,
+  })
+  return {
+    ...{ settings, redis, keys, figures, ends, feed, registration, requests, intake, claimer, pool },
+    ...{ limits, deadLetters, schedules, ticker, congestion, recorder, actions, aggregates, duties, auditor },
+  }
+}
