@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../clock.ts'
-import { queueKeys } from '../store/keys.ts'
+import { type QueueKeys, queueKeys } from '../store/keys.ts'
 import type { Redis } from '../store/redis.ts'
 import { Requests } from '../store/requests.ts'
 import type { DueWork } from '../store/scripts/finish-and-claim.ts'
@@ -18,7 +18,7 @@ import { Intake, type SubmitOptions, type SubmittedJob } from './intake.ts'
 import { LimitControl } from './limit-control.ts'
 import type { Log } from './log.ts'
 import { QueueFigures } from './queue-figures.ts'
-import { checkQueueOptions, type QueueOptions } from './queue-options.ts'
+import { checkQueueOptions, type QueueOptions, type QueueSettings } from './queue-options.ts'
 import { Registration } from './registration.ts'
 import { RunEnds } from './run-ends.ts'
 import { Schedules } from './schedules/schedules.ts'
@@ -49,10 +49,33 @@ interface QueueItself {
   isClosed(): boolean
 }
 
-export type QueueParts = ReturnType<typeof makeQueueParts>
+/** What a queue consists of. */
+export interface QueueParts {
+  readonly settings: QueueSettings
+  readonly redis: Redis
+  readonly keys: QueueKeys
+  readonly figures: QueueFigures
+  readonly ends: RunEnds
+  readonly feed: EventFeed
+  readonly registration: Registration
+  readonly requests: Requests
+  readonly intake: Intake
+  readonly claimer: Claimer
+  readonly pool: WorkerPool
+  readonly limits: LimitControl
+  readonly deadLetters: DeadLetters
+  readonly schedules: Schedules
+  readonly ticker: Ticker
+  readonly congestion: CongestionControl
+  readonly recorder: CongestionRecorder
+  readonly actions: Actions
+  readonly aggregates: Aggregates
+  readonly duties: Duties
+  readonly auditor: Auditor
+}
 
-/** Everything that a queue consists of, each part with those it works with. Nothing runs or asks the store yet. */
-export function makeQueueParts(given: QueueMaking, itself: QueueItself) {
+/** Makes the parts of a queue, each with those it works with. Nothing runs or asks the store yet. */
+export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueueParts {
   const { name, prefix, redis, clock, log, client, pace } = given
   const settings = checkQueueOptions(name, given.options)
   const { maxPayloadBytes, leaseMs, shutdownGraceMs: graceMs, unknownTypeMs } = settings
