@@ -2,7 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { checkHistory, describeViolations } from './checker.ts'
 import { CHECKED, correctHistory } from './history-generator.ts'
-import { HARMLESS, History, MUTANTS } from './history-mutants.ts'
+import { DELIVERY_MUTANTS } from './mutants/delivery.ts'
+import { EditableHistory } from './mutants/editable-history.ts'
+import { HARMLESS } from './mutants/harmless.ts'
+import { LIMIT_MUTANTS } from './mutants/limits.ts'
+import { SUBMISSION_MUTANTS } from './mutants/submission.ts'
+import { TIMING_MUTANTS } from './mutants/timing.ts'
+
+const MUTANTS = [...SUBMISSION_MUTANTS, ...DELIVERY_MUTANTS, ...LIMIT_MUTANTS, ...TIMING_MUTANTS]
 
 describe('the history checker', () => {
   for (const faults of [false, true]) {
@@ -22,7 +29,7 @@ describe('the history checker', () => {
     it(`finds nothing where ${name}`, () => {
       fc.assert(
         fc.property(correctHistory({ faults: true }), (events) => {
-          const violations = checkHistory(change(new History(events)), CHECKED)
+          const violations = checkHistory(change(new EditableHistory(events)), CHECKED)
 
           expect(violations, describeViolations(violations)).toEqual([])
         }),
@@ -39,7 +46,7 @@ describe('the history checker', () => {
     it(`notices (${check}) that ${name}`, () => {
       fc.assert(
         fc.property(correctHistory({ faults }), (events) => {
-          const violations = checkHistory(breakHistory(new History(events)), { ...CHECKED, ...options })
+          const violations = checkHistory(breakHistory(new EditableHistory(events)), { ...CHECKED, ...options })
 
           expect(violations.map((violation) => violation.check)).toContain(check)
           expect(violations.every((violation) => violation.events.length > 0)).toBe(true)

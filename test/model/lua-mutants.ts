@@ -1,0 +1,470 @@
+/** One line of Lua changed so that the queue breaks a promise. `line` as it stands in a Lua file, without its indentation. */
+export interface LuaMutant {
+  readonly what: string
+  readonly line: string
+  readonly becomes: string
+}
+
+export const luaMutants: readonly LuaMutant[] = [
+  {
+    what: 'a repeated claim has its jobs in any order',
+    line: 'table.sort(jobs, goes_before)',
+    becomes: '',
+  },
+  {
+    what: 'a deploy with other limits leaves the parked where they are',
+    line: 'if q and not settings.have_same_limits(q.settings, cmsgpack.unpack(packed)) then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'a zombie may finish what is no longer its own',
+    line: 'local is_whole = redis.call("HLEN", ended.claim_key) == untold',
+    becomes: 'local is_whole = true',
+  },
+  {
+    what: 'a repeated request is done again',
+    line: 'if tonumber(number) ~= request then',
+    becomes: 'if true then',
+  },
+  {
+    what: 'permits come back whoever was granted last',
+    line: 'if state.fence == fence then',
+    becomes: 'if true then',
+  },
+  {
+    what: 'a bucket grants one more',
+    line: 'return max(0, floor(state.rule.burst - ahead / state.interval) - state.taken)',
+    becomes: 'return max(0, floor(state.rule.burst + 1 - ahead / state.interval) - state.taken)',
+  },
+  {
+    what: 'a bucket may save up permits without end',
+    line: 'state.tat = max(state.tat_before, state.now - late) + state.taken * state.interval',
+    becomes: 'state.tat = state.tat_before + state.taken * state.interval',
+  },
+  {
+    what: 'a restart closes no limit',
+    line: 'q.restarts = q.restarts + 1',
+    becomes: '',
+  },
+  {
+    what: 'a level has no limits of its own',
+    line: 'if level_free == 0 then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'the clock stands still',
+    line: 'local clock = q.clock + (step or 1)',
+    becomes: 'local clock = q.clock',
+  },
+  {
+    what: 'a tenant with new work stands at the end',
+    line: 'local entry = q[WEIGHTS[level]] > 0 and q[field] + 1 or queue.tick(q)',
+    becomes: 'local entry = queue.tick(q)',
+  },
+  {
+    what: 'a tenant that is ahead goes first all the same',
+    line: 'if start <= q[entry] and at.reached - q[reached] >= quantum then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'idling earns credit',
+    line: 'at.reached = math.max(at.reached, q[REACHED[level]])',
+    becomes: '',
+  },
+  {
+    what: 'every turn is a round',
+    line: 'if start > q[ROUND[level]] then',
+    becomes: 'if true then',
+  },
+  {
+    what: 'two claims have one fence',
+    line: 'local fence = q.fence + 1',
+    becomes: 'local fence = q.fence',
+  },
+  {
+    what: 'a lease outlives its last job',
+    line: 'if ended.is_all or redis.call("EXISTS", ended.claim_key) == 0 then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'a lease that ran out is taken back, but its stall is not counted',
+    line: 'stalls = stalls + 1',
+    becomes: '',
+  },
+  {
+    what: 'what runs is counted on another level',
+    line: 'local runs, running = q.runs, RUNNING[standing]',
+    becomes: 'local runs, running = q.runs, RUNNING.normal',
+  },
+  {
+    what: 'the quantum is ignored',
+    line: 'local size = q.settings.quantum * tenant.weight * 1000',
+    becomes: 'local size = 4 * tenant.weight * 1000',
+  },
+  {
+    what: 'the weight is ignored',
+    line: 'local size = q.settings.quantum * tenant.weight * 1000',
+    becomes: 'local size = q.settings.quantum * 1000',
+  },
+  {
+    what: 'the guard comes a turn late',
+    line: 'if q.settings.max_wait > 0 and (q.turns + 1) % GUARD_EVERY == 0 then',
+    becomes: 'if q.settings.max_wait > 0 and q.turns % GUARD_EVERY == 0 then',
+  },
+  {
+    what: 'the index of the overdue is never put right',
+    line: 'at.since_corrected = true',
+    becomes: '',
+  },
+  {
+    what: 'a paused level is served',
+    line: 'if not q["paused:" .. level] then',
+    becomes: 'if true then',
+  },
+  {
+    what: 'an ordered lane gives several jobs at once',
+    line: 'local wanted = lane.is_ordered and (lane.busy and 0 or 1) or count - got',
+    becomes: 'local wanted = count - got',
+  },
+  {
+    what: 'a lane that has not been served goes behind the others',
+    line: 'if line.lanes > 1 and line.served == line.lane then',
+    becomes: 'if line.lanes > 1 then',
+  },
+  {
+    what: 'a cancelled job that was met is counted as a mark for ever',
+    line: 'tenant.marks = tenant.marks - 1',
+    becomes: '',
+  },
+  {
+    what: 'an id is known only in the period it was given',
+    line: 'if not place and known.count_before > 0 then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'delayed jobs take no room in the queue',
+    line: 'local of_queue = settings.max_pending > 0 and settings.max_pending - q.waiting - q.delayed or math.huge',
+    becomes: 'local of_queue = settings.max_pending > 0 and settings.max_pending - q.waiting or math.huge',
+  },
+  {
+    what: 'a tenant that has work again expires all the same',
+    line: 'redis.call("PERSIST", tenant.key)',
+    becomes: '',
+  },
+  {
+    what: 'one parked tenant less is brought back at once',
+    line: 'return math.max(1, math.ceil(turns * due / (ready + due)))',
+    becomes: 'return math.max(2, math.ceil(turns * due / (ready + due)))',
+  },
+  {
+    what: 'one overdue tenant less is looked at',
+    line: 'local LOOKS = "4"',
+    becomes: 'local LOOKS = "3"',
+  },
+  {
+    what: 'the wait ends with the instant of a tenant that is back in line',
+    line: 'until not (tenant and tenant.parked_before)',
+    becomes: 'until true',
+  },
+  {
+    what: 'stale grants teach nothing',
+    line: 'if share > TOO_STALE then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'a retry costs no attempt',
+    line: 'attempts, reason, error = attempts + 1, "retry", detail',
+    becomes: 'reason, error = "retry", detail',
+  },
+  {
+    what: 'dead letters are kept for ever',
+    line: 'if #q.buried == 0 then',
+    becomes: 'if true then',
+  },
+  {
+    what: 'a tenant stays where it was after its turn',
+    line: 'tenants.set_score(at, tenants.new_score(q, tenant))',
+    becomes: '',
+  },
+  {
+    what: 'progress counts for nothing',
+    line: 'if alpha ~= 0 then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'a suspect is given beside another',
+    line: 'if is_suspect and q.suspect_taken then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'a tenant stays parked though its permit came back',
+    line: 'standing.unpark(q, tenant)',
+    becomes: '',
+  },
+  {
+    what: 'an action completes before it is sealed',
+    line: 'elseif action.sealed == 1 and action.waiting + action.running + action.delayed == 0 then',
+    becomes: 'elseif action.waiting + action.running + action.delayed == 0 then',
+  },
+  {
+    what: 'an action completes while jobs of it are delayed',
+    line: 'elseif action.sealed == 1 and action.waiting + action.running + action.delayed == 0 then',
+    becomes: 'elseif action.sealed == 1 and action.waiting + action.running == 0 then',
+  },
+  {
+    what: 'a cancelled action leaves the counts of its tenant',
+    line: 'tenant.waiting, q.waiting = tenant.waiting - action.waiting, q.waiting - action.waiting',
+    becomes: '',
+  },
+  {
+    what: 'the marks of a dropped lane are counted for ever',
+    line: 'tenant.marks, action.marks = tenant.marks - action.marks, 0',
+    becomes: 'action.marks = 0',
+  },
+  {
+    what: 'an ordered lane stays busy when it is dropped',
+    line: 'lane.is_dropped, lane.taken, lane.busy = true, lane.length, nil',
+    becomes: 'lane.is_dropped, lane.taken = true, lane.length',
+  },
+  {
+    what: 'what stood in front of a dropped lane is never freed',
+    line: 'duties.add(q, "free:" .. trash, q.now)',
+    becomes: '',
+  },
+  {
+    what: 'a lane of cancelled jobs outlives its action',
+    line: 'drop_lane(q, tenants.load(q, action.tenant), action)',
+    becomes: '',
+  },
+  {
+    what: 'a delayed job of an ended action runs',
+    line: 'if action and actions.is_over(action) then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'a job of an ended action is tried again',
+    line: 'if not is_marked and not is_action_over then',
+    becomes: 'if not is_marked then',
+  },
+  {
+    what: 'an action fails at the ratio, not above it',
+    line: 'return action.rules.fail_fast or (ratio ~= nil and action.sealed == 1 and action.failed > ratio * action.total)',
+    becomes:
+      'return action.rules.fail_fast or (ratio ~= nil and action.sealed == 1 and action.failed >= ratio * action.total)',
+  },
+  {
+    what: 'the numbers of an action have gaps',
+    line: 'lane.next = lane.action.next ~= 0 and lane.action.next or nil',
+    becomes: 'lane.next = lane.length > 0 and lane.action.next or nil',
+  },
+  {
+    what: 'a result is listed as often as it is kept',
+    line: 'if not result.is_known then',
+    becomes: 'if true then',
+  },
+  {
+    what: 'an aggregate is stored whoever has the duty',
+    line: 'if tonumber(redis.call("ZSCORE", duties_key, duty) or 0) ~= tonumber(fence) then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'a dead letter of an ended action goes back into it',
+    line: 'if action and (actions.is_over(action) or action.state == "AGGREGATING") then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'what an ended action keeps never expires',
+    line: 'if action.has_ended or (OVER[action.state] and (action.durations or action.results)) then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'what jobs leave after the end of their action never expires',
+    line: 'if action.has_ended or (OVER[action.state] and (action.durations or action.results)) then',
+    becomes: 'if action.has_ended then',
+  },
+  {
+    what: 'a tenant in line for a dropped lane is forgotten',
+    line: 'if level.lanes > 0 then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'jobs of a forgotten action count for another of its name',
+    line: 'if not action or (sequence and tonumber(sequence) < action.created) then',
+    becomes: 'if not action then',
+  },
+  {
+    what: 'an id of one action is known in all',
+    line: 'scope = "@" .. action.tenant .. ":" .. action.name, count = action.total, added = {}, new = 0,',
+    becomes: 'scope = "@" .. action.tenant, count = action.total, added = {}, new = 0,',
+  },
+  {
+    what: 'a window never ends',
+    line: 'if tonumber(last) >= state.start then',
+    becomes: 'if true then',
+  },
+  {
+    what: 'a window grants one more',
+    line: 'return max(0, state.rule.count - state.used)',
+    becomes: 'return max(0, state.rule.count + 1 - state.used)',
+  },
+  {
+    what: 'a window grants in its last moments',
+    line: 'if state.closed_until > state.now or state.now >= state.stop - state.jitter then',
+    becomes: 'if state.closed_until > state.now then',
+  },
+  {
+    what: 'a window takes back what another granted',
+    line: 'if fence >= state.start and state.used > 0 then',
+    becomes: 'if state.used > 0 then',
+  },
+  {
+    what: 'a window knows no clocks that are put back',
+    line: 'if stop <= now then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'a window whose count is gone starts empty',
+    line: 'state.used = ceil(rule.count * (queue.restarted_at - state.start) / (state.stop - state.start))',
+    becomes: '',
+  },
+  {
+    what: 'a restart costs a window nothing',
+    line: 'state.used = state.used + ceil(RESTART_LOSS * rule.count / rule.window)',
+    becomes: '',
+  },
+  {
+    what: 'a quota keeps nothing over',
+    line: 'return max(0, member.remaining - threshold(state, member))',
+    becomes: 'return max(0, member.remaining)',
+  },
+  {
+    what: "a quota's threshold may be all there is",
+    line: 'return min(state.rule.threshold, floor(member.limit / 10))',
+    becomes: 'return state.rule.threshold',
+  },
+  {
+    what: 'all jobs go out to ask',
+    line: 'return member.flying == 0 and 1 or 0',
+    becomes: 'return 1',
+  },
+  {
+    what: 'a quota lets wait for less than a second',
+    line: 'return max(member.reset, state.now + SHORTEST_WAIT)',
+    becomes: 'return member.reset',
+  },
+  {
+    what: 'an answer raises what is left',
+    line: 'member.remaining = min(member.remaining, left)',
+    becomes: 'member.remaining = left',
+  },
+  {
+    what: 'what is in flight is not taken off',
+    line: 'local left = max(0, remaining - member.flying)',
+    becomes: 'local left = remaining',
+  },
+  {
+    what: 'two instants are never the same',
+    line: 'if member.remaining == UNKNOWN or reset > member.reset + SAME then',
+    becomes: 'if member.remaining == UNKNOWN or reset > member.reset then',
+  },
+  {
+    what: 'an answer that is over counts',
+    line: 'if not member or reset <= state.now then',
+    becomes: 'if not member then',
+  },
+  {
+    what: 'a job in flight is never back',
+    line: 'member.flying = max(0, member.flying - permits)',
+    becomes: '',
+  },
+  {
+    what: 'jobs that ended unheard are in flight for ever',
+    line: 'member.flying = 0',
+    becomes: '',
+  },
+  {
+    what: 'any member of a pool grants',
+    line: 'if left > most and instant(state, member, permits) == 0 then',
+    becomes: 'if instant(state, member, permits) == 0 then',
+  },
+  {
+    what: 'further calls are paid by the richest member',
+    line: 'return find(state, name or "") or richest(state, permits)',
+    becomes: 'return richest(state, permits)',
+  },
+  {
+    what: 'every answer cuts',
+    line: 'if fence >= known.cut_at then',
+    becomes: 'if true then',
+  },
+  {
+    what: 'the rate never climbs',
+    line: 'local climbed = max(0, state.now - since) / SECOND * CLIMB',
+    becomes: 'local climbed = 0',
+  },
+  {
+    what: 'the rate does not rest where it was pushed back',
+    line: 'local climbed_on = climbed - (held - state.share) - HELD_FOR / SECOND * CLIMB',
+    becomes: 'local climbed_on = climbed - (held - state.share)',
+  },
+  {
+    what: 'a cut frees a part of the burst',
+    line: 'if interval ~= state.interval and state.tat > state.now then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'an upstream closes for as long as it likes',
+    line: 'local closed_until = for_us > 0 and q.now + math.min(for_us, q.settings.max_close or MAX_CLOSE) or 0',
+    becomes: 'local closed_until = for_us > 0 and q.now + for_us or 0',
+  },
+  {
+    what: "the queue's limits learn before the tenant's",
+    line: 'local scopes = { own(limits.of_tenant(q, tenant)), q.limits[level], q.limits.queue }',
+    becomes: 'local scopes = { q.limits.queue, q.limits[level], own(limits.of_tenant(q, tenant)) }',
+  },
+  {
+    what: 'a job costs one, whatever it says',
+    line: 'return tonumber(match(text, "^%*(%d+);")) or 1',
+    becomes: 'return 1',
+  },
+  {
+    what: 'a turn is as long as there are permits',
+    line: 'if budget.spent >= budget.rest or (budget.spent > 0 and budget.spent + cost > budget.permits) then',
+    becomes: 'if budget.spent > 0 and budget.spent + cost > budget.permits then',
+  },
+  {
+    what: 'others take what is saved up',
+    line: 'if instant(states, cost) > q.now then',
+    becomes: 'if instant(states, 1) > q.now then',
+  },
+  {
+    what: 'what was saved up is forgotten',
+    line: 'local most = queue.has_costs and rule.count or rule.burst',
+    becomes: 'local most = rule.burst',
+  },
+  {
+    what: 'a job that no limit can grant is accepted',
+    line: 'if record.cost(lines[at + 5 + (job + 1) * width]) > largest then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'strict shares are those of one',
+    line: 'local share = max(1 / active, 1 / per_window) / pace',
+    becomes: 'local share = 1 / pace',
+  },
+  {
+    what: "what rounding leaves is nobody's",
+    line: 'return state.used <= state.rule.count and state.whole.extra < state.left_over',
+    becomes: 'return false',
+  },
+  {
+    what: "what rounding leaves is everybody's",
+    line: 'state.whole.extra, state.whole.changed = state.whole.extra + 1, true',
+    becomes: '',
+  },
+  {
+    what: 'a kind goes on where another stopped',
+    line: 'return kind == "bucket" and name or name .. "/" .. kind',
+    becomes: 'return name',
+  },
+]
