@@ -35,10 +35,21 @@ local function measured(of, now, starts)
   return (present + before + earlier * rest) * SECOND / MEASURED_OVER
 end
 
+-- A limit that is shared with other queues has its rule in their group; one that the store has lost says nothing.
+local function common_rule(q, name)
+  local opened = q.group and q.group.by_limit[name]
+  if opened then
+    return opened.rule
+  end
+  local packed = redis.call("HGET", q.keys.group_limits, name .. "/rule")
+  return packed and cmsgpack.unpack(packed) or {}
+end
+
 -- The least that limits grant in a second; those without a rate say nothing.
-local function rate_of(rules)
+local function rate_of(q, rules)
   local least = huge
-  for _, rule in ipairs(rules) do
+  for _, each in ipairs(rules) do
+    local rule = each.kind == "shared" and common_rule(q, each.limit) or each
     if rule.count and rule.window then
       least = min(least, rule.count * SECOND / rule.window)
     end
@@ -62,22 +73,33 @@ local function speed_of(of, now, starts, rate)
   return hundredths(max(1, rate)), false
 end
 
--- The tenant's share of what the queue may do: by weight among all who are in line or parked.
+-- What the queue's limits grant in a second: one answer for all tenants that a script looks at.
+local function queue_rate(q)
+  q.rate = q.rate or rate_of(q, q.settings.limits.queue or {})
+  return q.rate
+end
+
+-- The tenant's share of what the queue may do: by weight among all who are in line or parked. In line on several
+-- levels, it is still one.
 local function share_of(q, tenant)
   local weights = q["weights:high"] + q["weights:normal"] + q["weights:low"] + q["weights:parked"]
-  return tenant.weight * 1000 / max(weights, tenant.weight * 1000)
+  local weight, lines = tenant.weight * 1000, 0
+  for _, at in pairs(tenant.at) do
+    lines = lines + (at.present and 1 or 0)
+  end
+  return weight / max(weights - max(0, lines - 1) * weight, weight)
 end
 
 function congestion.speed(q, tenant)
   local limits = require "limits"
-  local own, of_queue = rate_of(limits.tenant_rules(q, tenant)), rate_of(q.settings.limits.queue or {})
+  local own, of_queue = rate_of(q, limits.tenant_rules(q, tenant)), queue_rate(q)
   local of = pace.open(tenant)
   local starts = pace.received(tenant) - of.received
   return speed_of(of, q.now, starts, min(own, of_queue * share_of(q, tenant)))
 end
 
 function congestion.queue_speed(q)
-  return speed_of(q, q.now, q.starts, rate_of(q.settings.limits.queue or {}))
+  return speed_of(q, q.now, q.starts, queue_rate(q))
 end
 
 -- In µs. A speed of 0 counts as 1.

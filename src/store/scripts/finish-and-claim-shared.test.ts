@@ -175,3 +175,14 @@ it('charges a caller without a queue and the queues from one bucket', async () =
   expect(reply).toMatchObject({ word: 'answers', answers: [{ isGranted: true }] })
   expect(shortly(await claimOf('a', 1))).toBe('')
 })
+
+it('makes a job that was pushed back wait by what the limit lets its queue do', async () => {
+  await beginGroup(store, { kind: 'bucket', limit: 10, windowMs: 1_000, jitterMs: 0 }, { a: 51 })
+
+  const claimed = await claimOf('a', 1)
+  const { changes } = await store.changesOf(() =>
+    claimOf('a', 0, { finished: finishedAs(claimed, { outcome: 'throttled', delayMs: undefined }) }),
+  )
+
+  expect(Object.values(changes.delayed as Record<string, number>)).toEqual([store.now + 6_000_000])
+})

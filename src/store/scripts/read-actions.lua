@@ -9,6 +9,7 @@ local actions = require "actions"
 local congestion = require "congestion"
 local tenants = require "tenants"
 local queue_key = KEYS[1] -- hash: the queue's state
+local group_limits_key = KEYS[2] -- hash: limits shared with other queues
 local now_given = ARGV[1] -- µs; empty: the server's time
 local with_statistics = tonumber(ARGV[2]) -- 1: what their jobs took, how they failed, and the aggregate
 local names, names_from = ARGV, 3 -- list: tenant:name
@@ -46,7 +47,9 @@ local function described(q, tenant, name)
   }
 end
 
-local q = queue.open({ prefix = string.sub(queue_key, 1, -6), queue = queue_key }, time.now(now_given))
+local q = queue.open(
+  { prefix = string.sub(queue_key, 1, -6), queue = queue_key, group_limits = group_limits_key }, time.now(now_given)
+)
 if not q then
   return { "unregistered" }
 end

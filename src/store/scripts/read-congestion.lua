@@ -17,12 +17,14 @@ local unparking_key = KEYS[6] -- zset: tenants parked under limits that have cha
 local paused_key = KEYS[7] -- zset: tenant → paused since
 local running_key = KEYS[8] -- hash: tenant → jobs that run
 local backlog_key = KEYS[9] -- zset: tenant → binary digits of how many of its jobs wait
+local group_limits_key = KEYS[10] -- hash: limits shared with other queues
 local now_given = ARGV[1] -- µs; empty: the server's time
 local name = ARGV[2] -- the tenant, or empty
 local most = tonumber(ARGV[3]) -- tenants, where none is named
 
 local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, running = running_key, backlog = backlog_key,
+  group_limits = group_limits_key,
 }, time.now(now_given))
 if not q then
   return { "unregistered" }

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { finishedAs, ScriptStore } from '../../testing/script-store.ts'
+import { beginGroup } from '../../testing/shared-limits.ts'
 import { changeTenant } from './change-tenant.ts'
 import { readCongestion } from './read-congestion.ts'
 
@@ -49,6 +50,21 @@ describe('the speed of a tenant', () => {
     await store.claim(4, { levels: 'normal' })
 
     expect(await of('b')).toMatchObject({ speed: 25 })
+  })
+
+  it('is that of one tenant also where it has work on two levels', async () => {
+    await store.begin({ limits: { queue: '100/s' } })
+    await store.submit('a', 9, { level: 'high' })
+    await store.submit('a', 9, { level: 'low' })
+
+    expect(await of('a')).toMatchObject({ speed: 100 })
+  })
+
+  it('is its share of a limit that the queue has in common with others', async () => {
+    await beginGroup(store, '100/s', { q: 500 })
+    await store.submit('b', 1)
+
+    expect(await of('q')).toMatchObject({ waiting: 500, speed: 50, isMeasured: false, backoffMs: 11_000 })
   })
 
   it('is at least 1 while it is expected', async () => {

@@ -17,12 +17,14 @@ local paused_key = KEYS[7] -- zset: tenant → paused since
 local running_key = KEYS[8] -- hash: tenant → jobs that run
 local backlog_key = KEYS[9] -- zset: tenant → binary digits of how many of its jobs wait
 local congestion_key = KEYS[10] -- list: what was recorded of the queue, newest first
+local group_limits_key = KEYS[11] -- hash: limits shared with other queues
 local now_given = ARGV[1] -- µs; empty: the server's time
 local most = tonumber(ARGV[2]) -- tenants
 
 local prefix = string.sub(queue_key, 1, -6)
 local q = queue.open({
   prefix = prefix, queue = queue_key, running = running_key, backlog = backlog_key,
+  group_limits = group_limits_key,
 }, time.now(now_given))
 if not q then
   return { "unregistered" }

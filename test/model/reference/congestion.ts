@@ -72,8 +72,10 @@ function hundredths(speed: number): number {
 
 function speedOf(queue: QueueState, tenant: Tenant): { speed: number; isMeasured: boolean } {
   const own = rateOf(limitsOf(queue, tenant).map(({ rule }) => rule))
-  const weights = activeWeights(queue)
-  const share = (tenant.weight * 1000) / Math.max(weights, tenant.weight * 1000)
+  const weight = tenant.weight * 1000
+  const lines = levels.filter((level) => tenant.stands[level].present).length
+  const weights = activeWeights(queue) - Math.max(0, lines - 1) * weight
+  const share = weight / Math.max(weights, weight)
   return speed(queue.now, tenant.pace, receivedBy(tenant), Math.min(own, rateOf(queue.limits.queue) * share))
 }
 
