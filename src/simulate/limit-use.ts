@@ -1,4 +1,4 @@
-import type { LimitRule, LimitScope } from '../store/settings.ts'
+import type { LimitRule, LimitScope, WindowRule } from '../store/settings.ts'
 import { bucketInterval } from './scheduler/meters.ts'
 import { windowBounds } from './scheduler/window-bounds.ts'
 import { type Column, column } from './time-series.ts'
@@ -22,9 +22,11 @@ export class LimitUse {
   #areaBefore = 0
   #since: number
   #sampledAt: number
+  #lastStartAt = 0
   #windowStop = 0
   #startedBeforeWindow = 0
-  #windows = 0
+  /** The most that started in one window. */
+  #fullest = 0
   #column: Column | undefined
 
   constructor(parts: { scope: LimitScope; rule: LimitRule; group?: string; members?: number; startUs: number }) {
@@ -42,6 +44,8 @@ export class LimitUse {
     this.#pass(now)
     this.#started += 1
     this.#running += 1
+    this.#lastStartAt = now
+    this.#fullest = Math.max(this.#fullest, this.#started - this.#startedBeforeWindow)
   }
 
   ends(now: number): void {
@@ -60,13 +64,21 @@ export class LimitUse {
     return this.#column
   }
 
-  /** Over all the time that has passed; of a window over all windows that it had part in. */
+  /** Over all the time that has passed; of a window over all windows there were. */
   average(now: number): number {
     this.#pass(now)
     const { rule } = this
-    if (rule.kind === 'window') return this.#started / (rule.count * this.#members * Math.max(1, this.#windows))
+    if (this.#started === 0) return 0
+    if (rule.kind === 'window') return this.#started / (rule.count * this.#members * this.#windowsUntil(rule, now))
     const passed = now - this.#startUs
     return passed === 0 ? 0 : this.#share({ started: this.#started, area: this.#area, passed })
+  }
+
+  /** In the busiest stretch; of a window in the fullest one. */
+  peak(now: number): number {
+    const { rule } = this
+    const values = rule.kind === 'window' ? [this.#fullest / (rule.count * this.#members)] : this.values
+    return Math.max(this.average(now), ...values)
   }
 
   /** What it grants in a second at most, on average; undefined for slots. */
@@ -78,7 +90,8 @@ export class LimitUse {
 
   #sample(now: number): number {
     this.#pass(now)
-    this.#rollWindow(now)
+    // At the very end of a window it tells of that one: of the next nothing can have been used yet.
+    if (now !== this.#windowStop) this.#rollWindow(now)
     const { rule } = this
     const started = this.#started - this.#startedBefore
     const area = this.#area - this.#areaBefore
@@ -105,6 +118,18 @@ export class LimitUse {
     if (this.rule.kind !== 'window' || now < this.#windowStop) return
     this.#windowStop = windowBounds(this.rule, now).stop
     this.#startedBeforeWindow = this.#started
-    this.#windows += 1
+  }
+
+  /**
+   * How many budgets there were. That of the last window is a whole one if something was taken of it; if not, as much of one as
+   * has passed of it: work that ends a moment after midnight has not had two days.
+   */
+  #windowsUntil(rule: WindowRule, now: number): number {
+    const first = windowBounds(rule, this.#startUs)
+    const last = windowBounds(rule, now)
+    const isUsed = this.#lastStartAt >= last.start
+    const ofLast = isUsed ? 1 : (now - last.start) / (last.stop - last.start)
+    // Days on which clocks change are an hour longer or shorter.
+    return Math.round((last.start - first.start) / rule.window) + ofLast
   }
 }

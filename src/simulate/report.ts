@@ -207,8 +207,7 @@ function limitReport(limit: LimitUse, endUs: number): LimitReport {
 }
 
 function useOf(use: LimitUse, endUs: number): UseFigures {
-  const average = use.average(endUs)
-  return { average, peak: Math.max(average, ...use.values), overTime: use.values }
+  return { average: use.average(endUs), peak: use.peak(endUs), overTime: use.values }
 }
 
 function floodReport({ tenant, jobs, arrivedAt, endedAt, left }: FloodRecord, startUs: number): FloodReport {

@@ -178,6 +178,44 @@ describe('a simulation', () => {
     expect(slots?.used.average).toBeCloseTo(800 / (4 * 7_200), 3)
   })
 
+  it.each([
+    ['a day that ends when its window does', { duration: '24h' }, 0.4],
+    ['a day whose last job ends a moment after midnight', { duration: '24h', drain: true }, 0.4],
+    ['a day and a half, of which the rest is not used', { duration: '36h' }, 0.4 / 1.5],
+    ['a part of a day', { duration: '86395s' }, 0.4],
+  ])('says how much of a budget is used: %s', async (_, time, average) => {
+    const budget = { kind: 'window', limit: 1_000, windowMs: 86_400_000 } as const
+    const lateInTheDay = [
+      { jobs: 399, at: '12h' },
+      { jobs: 1, at: '86390s' },
+    ]
+
+    const report = await simulated({
+      ...time,
+      queue: { limits: { budget } },
+      service: '20s',
+      tenants: [{ name: 'acme', arrivals: lateInTheDay }],
+    })
+
+    const used = report.limits[0]?.used
+    expect(used?.peak).toBe(0.4)
+    expect(used?.average).toBeCloseTo(average, 4)
+    // At the end of the day itself it is what the day has used.
+    if (report.tookMs === 86_400_000) expect(used?.overTime.at(-1)).toBe(0.4)
+  })
+
+  it('counts also windows in which nothing happens, and finds the fullest however short it is', async () => {
+    const report = await simulated({
+      duration: '1h',
+      queue: { limits: { budget: { kind: 'window', limit: 100, windowMs: 1_000 } } },
+      service: '10ms',
+      workers: { processes: 1, concurrency: 50 },
+      tenants: [{ name: 'acme', arrivals: { jobs: 36, at: '500s' } }],
+    })
+
+    expect(report.limits[0]?.used).toMatchObject({ average: 36 / (100 * 3_600), peak: 0.36 })
+  })
+
   it('repeats a flood, each time as an action of its own', async () => {
     const plan: Plan = {
       duration: '1h',
@@ -244,6 +282,9 @@ describe('a day of 1,000 tenants', () => {
     expect(report.jobs.submitted).toBeGreaterThan(400_000)
     const { submitted, succeeded, left } = report.jobs
     expect(succeeded + left).toBe(submitted)
+    const budget = report.limits.find(({ name }) => name === 'budget')?.used
+    expect(budget?.average).toBeCloseTo(submitted / 1_000_000, 4)
+    expect(budget?.overTime.at(-1)).toBe(budget?.average)
   })
 })
 
