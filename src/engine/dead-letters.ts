@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import { InvalidOptionsError } from '../errors.ts'
 import type { QueueKeys } from '../store/keys.ts'
 import { type Level, parseJobKey } from '../store/names.ts'
+import type { DeadReason } from '../store/reasons.ts'
 import { type JobErrorRecord, readPayload } from '../store/record.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
@@ -23,8 +24,7 @@ export interface DeadLetter {
   readonly action: string | undefined
   readonly type: string
   readonly payload: unknown
-  /** `failed`, `discarded`, `throttled`, `stalled`, `unknown-type` or `unreadable`. */
-  readonly reason: string
+  readonly reason: DeadReason
   readonly error: JobErrorRecord | undefined
   readonly attempts: number
   readonly createdAt: number

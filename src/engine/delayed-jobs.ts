@@ -1,8 +1,8 @@
 import { abortSignal, checkOptions, oneOf, optional, text } from '../assert.ts'
 import { toToken } from '../store/names.ts'
+import { type DelayReason, delayReasons } from '../store/reasons.ts'
 import type { Requests } from '../store/requests.ts'
 import { runDelayedJobs } from '../store/scripts/run-delayed-jobs.ts'
-import type { WaitReason } from './explain/explanation.ts'
 
 /** Which delayed jobs are meant: those that fit all that is given. */
 export interface DelayedJobFilter {
@@ -11,7 +11,7 @@ export interface DelayedJobFilter {
   /** Name of an action. */
   action?: string
   /** Why they wait. */
-  reason?: Exclude<WaitReason, 'limit'>
+  reason?: DelayReason
 }
 
 export interface RunDelayedOptions {
@@ -36,7 +36,7 @@ const filterRules = {
   tenant: name,
   type: name,
   action: name,
-  reason: optional(oneOf(['upstream', 'retry', 'scheduled', 'unknown-type', 'stall'])),
+  reason: optional(oneOf(delayReasons)),
 }
 
 // A step reads the records of those whose place fits: so many blocks Redis for about a millisecond.

@@ -1,4 +1,5 @@
 import { type Level, parseJobKey } from '../store/names.ts'
+import type { DeadReason, DelayReason } from '../store/reasons.ts'
 import { type JobErrorRecord, readPayload } from '../store/record.ts'
 import type { Requests } from '../store/requests.ts'
 import { type JobAddress, type JobState, readJob } from '../store/scripts/read-job.ts'
@@ -19,8 +20,8 @@ export interface JobView {
   readonly attempts: number | undefined
   readonly createdAt: number | undefined
   readonly error: JobErrorRecord | undefined
-  /** Why it waits or why it died: `retry`, `upstream`, `scheduled`, `unknown-type`, `stall`; `failed`, `discarded`, … */
-  readonly reason: string | undefined
+  /** Why it waits or why it died. */
+  readonly reason: DelayReason | DeadReason | undefined
   /** When a delayed job is due, in ms since 1970. */
   readonly dueAt: number | undefined
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import { InvalidOptionsError } from '../errors.ts'
 import { parseLimit } from '../limits/definition.ts'
 import { toToken } from '../store/names.ts'
+import { type DeadReason, deadReasons } from '../store/reasons.ts'
 import type { Requests } from '../store/requests.ts'
 import {
   type LetterFilter,
@@ -19,7 +20,7 @@ export interface DeadLetterFilter {
   /** Name of the action it was submitted with. */
   action?: string
   /** Why it died. */
-  reason?: 'failed' | 'discarded' | 'throttled' | 'stalled' | 'unknown-type' | 'unreadable'
+  reason?: DeadReason
   /** Text that the message of its error contains. */
   error?: string
   /** Died then or later, in ms since 1970. */
@@ -58,7 +59,7 @@ const filterRules = {
   tenant: name,
   type: name,
   action: name,
-  reason: optional(oneOf(['failed', 'discarded', 'throttled', 'stalled', 'unknown-type', 'unreadable'])),
+  reason: optional(oneOf(deadReasons)),
   error: optional(text({ maxLength: 1_000 })),
   since: optional(number({ min: 0 })),
   until: optional(number({ min: 0 })),

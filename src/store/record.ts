@@ -5,6 +5,7 @@
  *   [*cost;] history \n created (base 36, ms) \n type \n given id \n options \n payload
  */
 import { detached } from './detached.ts'
+import type { DeadReason, DelayReason } from './reasons.ts'
 
 interface JobOptions {
   readonly maxRetries?: number
@@ -23,7 +24,7 @@ interface JobHistory {
   /** Since when no worker has known its type, in ms since 1970. */
   readonly unknownSince: number
   /** Why it waits, or why it died. */
-  readonly reason: string
+  readonly reason: DelayReason | DeadReason | ''
   readonly error: JobErrorRecord | undefined
 }
 
@@ -149,7 +150,8 @@ function decodeHistory(text: string): JobHistory {
     stalls: Number(stalls),
     throttles: Number(throttles),
     unknownSince: Number(unknownSince),
-    reason,
+    // No script writes another.
+    reason: reason as JobHistory['reason'],
     error: error === '' ? undefined : (JSON.parse(error) as JobErrorRecord),
   }
 }

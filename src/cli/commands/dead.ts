@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { DeadLetter, JobView } from '../../index.ts'
+import { deadReasons } from '../../store/reasons.ts'
 import { CliError } from '../cli-error.ts'
 import { type Invocation, newCommand, onCall } from '../command.ts'
 import { jsonIn } from '../json-value.ts'
@@ -31,8 +32,6 @@ interface LetterPage {
   readonly cursor?: string
 }
 
-const reasons = ['failed', 'discarded', 'throttled', 'stalled', 'unknown-type', 'unreadable']
-
 function list(): Command {
   const command = newCommand('ls', {
     summary: 'the dead letters of a queue, newest first',
@@ -41,7 +40,7 @@ function list(): Command {
     .option('--limit <letters>', 'at most so many', wholeNumber({ min: 1, max: 500 }), 50)
     .option('--cursor <cursor>', 'go on where an earlier list ended')
     .option('-t, --tenant <name>', 'only those of this tenant')
-    .addOption(new Option('--reason <reason>', 'only those that died of this').choices(reasons))
+    .addOption(new Option('--reason <reason>', 'only those that died of this').choices(deadReasons))
     .option('--type <type>', 'only jobs of this type')
   return onCall<ListOptions>(withQueue(command), async ({ output, options }) => {
     const { queue, limit, cursor, tenant, reason, type } = options
@@ -99,7 +98,7 @@ function withFilter(command: Command): Command {
     .option('-t, --tenant <name>', 'only those of this tenant')
     .option('--type <type>', 'only jobs of this type')
     .option('--action <name>', 'only those of this action')
-    .addOption(new Option('--reason <reason>', 'only those that died of this').choices(reasons))
+    .addOption(new Option('--reason <reason>', 'only those that died of this').choices(deadReasons))
     .option('--error <text>', 'only those whose error says this')
     .option('--since <moment>', 'only those that died then or later', moment)
     .option('--until <moment>', 'only those that died then or earlier', moment)

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { CancelReply, Explanation, JobView, RunDelayedSummary, RunNowReply } from '../../index.ts'
+import { delayReasons } from '../../store/reasons.ts'
 import { CliError } from '../cli-error.ts'
 import { newCommand, onCall } from '../command.ts'
 import { showExplanation } from '../explanation.ts'
@@ -14,8 +15,6 @@ export function jobsCommand(): Command {
   for (const command of [get(), explain(), runNow(), runDelayed(), cancel()]) group.addCommand(command)
   return group
 }
-
-const delayReasons = ['upstream', 'retry', 'scheduled', 'unknown-type', 'stall']
 
 interface JobOptions extends QueueServerOptions {
   readonly tenant?: string

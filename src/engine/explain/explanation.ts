@@ -1,11 +1,9 @@
 import type { Level } from '../../store/names.ts'
+import type { DeadReason, DelayReason, WaitReason } from '../../store/reasons.ts'
 import type { ActionState } from '../../store/scripts/open-action.ts'
 import type { JobState } from '../../store/scripts/read-job.ts'
 import type { LimitRow } from '../../store/scripts/read-limits.ts'
 import type { LimitScope } from '../../store/settings.ts'
-
-/** Why a delayed job waits, or a tenant is parked. */
-export type WaitReason = 'limit' | 'upstream' | 'retry' | 'scheduled' | 'unknown-type' | 'stall'
 
 interface AnyGate {
   /** Whether it lets work pass now. */
@@ -30,7 +28,7 @@ export type Gate = AnyGate &
         readonly gate: 'job'
         readonly state: JobState
         /** Of a delayed job, and of one that came back; of a dead letter why it died. */
-        readonly reason: WaitReason | string | undefined
+        readonly reason: DelayReason | DeadReason | undefined
         /** Of a running one: who has it, under which fence, and until when it is theirs. */
         readonly client: string | undefined
         readonly fence: string | undefined

@@ -1,4 +1,5 @@
 import type { Place } from '../../store/names.ts'
+import type { DeadReason, DelayReason } from '../../store/reasons.ts'
 import type { JobFacts } from '../../store/scripts/explain-job.ts'
 import type { ActionState } from '../../store/scripts/open-action.ts'
 import type { Gate } from './explanation.ts'
@@ -32,7 +33,7 @@ export function jobGate(facts: JobFacts): Gate {
 }
 
 /** What failed or was pushed back does not say when: its record has no place for that. */
-function sinceWhen(facts: JobFacts, reason: string | undefined): number | undefined {
+function sinceWhen(facts: JobFacts, reason: DelayReason | DeadReason | undefined): number | undefined {
   const { state, claimed, unknown_since: unknownSince } = facts.job
   if (state === 'running') return claimed
   if (state !== 'delayed') return undefined
@@ -44,7 +45,7 @@ function createdAt({ job }: JobFacts): number | undefined {
   return job.created === undefined ? undefined : Number.parseInt(job.created, 36)
 }
 
-const reasons: Readonly<Record<string, string>> = {
+const reasons: Readonly<Partial<Record<DelayReason | DeadReason, string>>> = {
   retry: 'it failed and is tried again',
   upstream: 'the upstream pushed it back',
   scheduled: 'it was submitted for later',
@@ -52,12 +53,12 @@ const reasons: Readonly<Record<string, string>> = {
   stall: 'the lease of its worker ran out',
 }
 
-function sentence({ now, job }: JobFacts, reason: string | undefined): string {
+function sentence({ now, job }: JobFacts, reason: DelayReason | DeadReason | undefined): string {
   switch (job.state) {
     case 'waiting':
       return reason ? `it waits; it came back: ${reasons[reason] ?? reason}` : 'it waits'
     case 'delayed': {
-      const why = reasons[reason ?? ''] ?? reason
+      const why = (reason && reasons[reason]) ?? reason
       return `Delayed until ${moment(job.due ?? now, now)}: ${why} (${reason}; ${job.attempts ?? 0} runs have failed).`
     }
     case 'running': {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { AuditReport } from '../../engine/audit/audit.ts'
 import type { RunDelayedSummary } from '../../engine/delayed-jobs.ts'
 import type { Difference } from '../../store/difference.ts'
+import { delayReasons } from '../../store/reasons.ts'
 import { type App, type Context, queueOf } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
 import { actionName, jobType, queueParam, tenantName } from '../fields.ts'
@@ -17,7 +18,7 @@ const filter = z
     tenant: tenantName.optional(),
     type: jobType.optional(),
     action: actionName.optional(),
-    reason: z.enum(['upstream', 'retry', 'scheduled', 'unknown-type', 'stall']).optional(),
+    reason: z.enum(delayReasons).optional(),
     cursor: goOn,
   })
   .meta({ description: 'Which delayed jobs are meant; {} means all.', examples: [{ tenant: 'acme', reason: 'retry' }] })

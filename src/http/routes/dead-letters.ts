@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { DeadLetter } from '../../engine/dead-letters.ts'
 import type { Queue } from '../../engine/queue.ts'
 import { parseJobKey } from '../../store/names.ts'
+import { deadReasons } from '../../store/reasons.ts'
 import { checkBuiltIn } from '../built-in-check.ts'
 import { type App, type Context, callerOf, mayTouch, queueOf, tenantOf } from '../context.ts'
 import {
@@ -36,9 +37,8 @@ const letterFields = z.object({
   action: z.string().optional().meta({ description: 'Name of the action it was submitted with.' }),
   type: z.string(),
   payload: z.unknown(),
-  reason: z
-    .string()
-    .meta({ description: '`failed`, `discarded`, `throttled`, `stalled`, `unknown-type` or `unreadable`.' }),
+  // Not an enum: a newer version may have written another, and a letter that is shown oddly beats an error.
+  reason: z.string().meta({ description: `One of ${deadReasons.map((reason) => `\`${reason}\``).join(', ')}.` }),
   error: jobError.optional(),
   attempts: z.number(),
   createdAt: instant,
@@ -166,7 +166,7 @@ export function addDeadLetterRoutes(app: App, context: Context): void {
         limit: limitParam,
         cursor: cursorParam((cursor) => /^\d{1,12}$/.test(cursor)),
         tenant: tenantName.optional().meta({ description: 'Only of this tenant.' }),
-        reason: z.enum(['failed', 'discarded', 'throttled', 'stalled', 'unknown-type', 'unreadable']).optional(),
+        reason: z.enum(deadReasons).optional(),
         type: jobType.optional().meta({ description: 'Only of this type of job.' }),
         action: actionName.optional().meta({ description: 'Only of this action.' }),
         error: errorText.optional(),

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { deadReasons } from '../../store/reasons.ts'
 import { type App, type Context, queueOf, submittingTenant } from '../context.ts'
 import { definedOnly } from '../defined-only.ts'
 import { actionName, instant, jobType, queueParam, tenantName } from '../fields.ts'
@@ -16,7 +17,7 @@ const sweepBody = z
         tenant: tenantName.optional(),
         type: jobType.optional(),
         action: actionName.optional(),
-        reason: z.enum(['failed', 'discarded', 'throttled', 'stalled', 'unknown-type', 'unreadable']).optional(),
+        reason: z.enum(deadReasons).optional(),
         error: z.string().min(1).max(1_000).optional().meta({ description: 'Text in the message of the error.' }),
         since: instant.min(0).optional().meta({ description: 'Died then or later, in ms since 1970.' }),
         until: instant.min(0).optional().meta({ description: 'Died then or earlier; now unless given.' }),

@@ -1,4 +1,5 @@
 import type { Level } from '../names.ts'
+import type { DeadReason, DelayReason } from '../reasons.ts'
 import type { Requests } from '../requests.ts'
 import { explainJob as script } from '../scripts.generated.ts'
 import { searchLeases } from '../search-leases.ts'
@@ -13,8 +14,8 @@ export interface JobFacts extends TenantFacts {
     readonly level: Level
     readonly state: JobState
     readonly due?: number
-    readonly reason?: string
-    readonly died_of?: string
+    readonly reason?: DelayReason
+    readonly died_of?: DeadReason
     readonly attempts?: number
     readonly stalls?: number
     readonly throttles?: number

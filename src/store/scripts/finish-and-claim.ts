@@ -1,6 +1,7 @@
 import { detached } from '../detached.ts'
 import { durationBucket } from '../durations.ts'
 import { actionOfLane, type Level } from '../names.ts'
+import type { DeadReason } from '../reasons.ts'
 import type { Requests } from '../requests.ts'
 import { finishAndClaim as script } from '../scripts.generated.ts'
 
@@ -19,8 +20,6 @@ export type Finish =
   | { readonly outcome: 'released' }
   /** This worker does not know its type; another may, after `delayMs`. */
   | { readonly outcome: 'unknown'; readonly delayMs: number }
-
-type DeadReason = 'failed' | 'discarded' | 'throttled' | 'unknown-type' | 'stalled' | 'unreadable'
 
 export interface FinishedJob {
   readonly fence: string

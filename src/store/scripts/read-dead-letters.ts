@@ -1,4 +1,5 @@
 import type { QueueKeys } from '../keys.ts'
+import type { DeadReason } from '../reasons.ts'
 import { type JobRecord, readRecord } from '../record.ts'
 import type { Redis } from '../redis.ts'
 import { runScript } from '../script.ts'
@@ -7,7 +8,7 @@ import { readDeadLetters as script } from '../scripts.generated.ts'
 export interface FoundLetter {
   readonly jobKey: string
   readonly diedAt: number
-  readonly reason: string
+  readonly reason: DeadReason
   readonly record: JobRecord
 }
 
@@ -36,7 +37,8 @@ function decodeLetter(jobKey: string, text: string): FoundLetter | undefined {
   return {
     jobKey,
     diedAt: Number(text.slice(0, comma)),
-    reason: text.slice(comma + 1, end),
+    // No script writes another.
+    reason: text.slice(comma + 1, end) as DeadReason,
     record: readRecord(text.slice(end + 1)),
   }
 }

@@ -1,4 +1,5 @@
 import { idDigest, parseJobKey, toToken } from '../names.ts'
+import type { DeadReason } from '../reasons.ts'
 import { type JobRecord, readRecord } from '../record.ts'
 import type { Requests } from '../requests.ts'
 import { readJob as script } from '../scripts.generated.ts'
@@ -26,8 +27,8 @@ export interface FoundJob {
   readonly state: JobState
   /** When a delayed job is due, in ms since 1970. */
   readonly dueMs: number | undefined
-  /** Why it died. */
-  readonly reason: string
+  /** Why it died; '' while it lives. */
+  readonly reason: DeadReason | ''
   /** Undefined once it has ended and nothing of it is kept. */
   readonly record: JobRecord | undefined
 }
@@ -37,7 +38,7 @@ export async function readJob(requests: Requests, address: JobAddress, nowUs = '
   const args = { nowGiven: nowUs, jobGiven, tenantGiven, actionGiven, digest }
   const reply = await searchLeases((leasesFrom) => requests.run('read-job', script, () => ({ ...args, leasesFrom })))
   if (reply[0] === 'unknown') return undefined
-  const [, jobKey, state, due, reason, text] = reply as ['found', string, JobState, string, string, string]
+  const [, jobKey, state, due, reason, text] = reply as ['found', string, JobState, string, FoundJob['reason'], string]
   return {
     jobKey,
     state,
