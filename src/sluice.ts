@@ -5,7 +5,7 @@ import { type Clock, isTestClock, systemClock, type TestClock } from './clock.ts
 import type { Action } from './engine/actions/action.ts'
 import { IdlePace } from './engine/idle-pace.ts'
 import { LimitGroup } from './engine/limit-group.ts'
-import { type Log, logToStderr } from './engine/log.ts'
+import { guardedLog, type Log, logToStderr } from './engine/log.ts'
 import { Queue } from './engine/queue.ts'
 import { type QueueOptions, queueNameRule } from './engine/queue-options.ts'
 import { checkDefinition, SharedLimit } from './engine/shared-limit.ts'
@@ -24,7 +24,7 @@ export interface SluiceOptions extends RedisOptions {
    */
   prefix?: string
   /**
-   * Gets what an operator should know.
+   * Gets what an operator should know. An entry at which it throws goes to standard error.
    * @default one line on standard error
    */
   log?: Log
@@ -123,7 +123,7 @@ export class Sluice {
   constructor(options: SluiceOptions) {
     const { prefix, log, clock, webhooks, ...redis } = checkOptions('Sluice', options, sluiceRules)
     this.#prefix = prefix
-    this.#log = log ?? logToStderr
+    this.#log = log ? guardedLog(log) : logToStderr
     this.limits = new SharedLimits(this.#log)
     this.#webhooks = new WebhookTeller(webhooks.allowPrivate ? { allowPrivate: webhooks.allowPrivate } : {})
     const opened = openRedis(redis as RedisOptions)

@@ -86,18 +86,23 @@ export class JobRun implements JobContext {
   }
 
   start(handler: Handler): void {
-    let returned: unknown
+    let result: RunResult
     try {
-      returned = handler(this.job, this)
+      const returned = handler(this.job, this)
+      if (isThenable(returned)) {
+        this.#endWith(returned)
+        return
+      }
+      result = resultOfReturn(returned)
     } catch (error) {
-      this.#end(resultOfThrow(error))
-      return
+      result = resultOfThrow(error)
     }
-    if (!isThenable(returned)) {
-      this.#end(resultOfReturn(returned))
-      return
-    }
-    returned.then(
+    this.#end(result)
+  }
+
+  #endWith(returned: PromiseLike<unknown>): void {
+    // A promise is taken as it is; the `then` of anything else may throw, and is not called in the middle of a claim.
+    Promise.resolve(returned).then(
       (value) => this.#end(resultOfReturn(value)),
       (error: unknown) => this.#end(resultOfThrow(error)),
     )

@@ -8,6 +8,17 @@ export interface LogEntry {
 
 export type Log = (entry: LogEntry) => void
 
+/** What a log throws is no reason for a worker to end: the entry goes to standard error then. */
+export function guardedLog(log: Log): Log {
+  return (entry) => {
+    try {
+      log(entry)
+    } catch {
+      logToStderr(entry)
+    }
+  }
+}
+
 /** Unless told otherwise: one line on standard error. */
 export const logToStderr: Log = ({ level, event, message, error }) => {
   const [reason = ''] = String(error instanceof Error ? error.message : (error ?? '')).split('\n')

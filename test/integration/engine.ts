@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { type ClaimedJob, type LogEntry, type Queue, type QueueOptions, Sluice } from '../../src/index.ts'
+import { type ClaimedJob, type Log, type LogEntry, type Queue, type QueueOptions, Sluice } from '../../src/index.ts'
 import { startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
 
 /** Long enough for a busy machine: what waits for longer hangs. */
@@ -27,11 +27,12 @@ export class Engine {
   }
 
   /** Another process, as far as Redis can tell. */
-  sluice(): Sluice {
+  sluice(options: { log?: Log } = {}): Sluice {
     const sluice = new Sluice({
       redis: { path: this.server.path },
       prefix: this.prefix,
       log: (entry) => this.log.push(entry),
+      ...options,
     })
     this.#open.push(sluice)
     return sluice
