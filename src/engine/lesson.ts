@@ -2,6 +2,8 @@ import type { AnswerHeaders } from '../limits/answer-headers.ts'
 import { type QuotaReading, quotaReadingOf } from '../limits/quota-reading.ts'
 import { type Pushback, pushbackOf } from '../limits/upstream-answer.ts'
 import type { Lesson } from '../store/scripts/finish-and-claim.ts'
+import type { CallLesson } from '../store/scripts/learn-shared.ts'
+import type { Permit } from './permit-line.ts'
 import { throttleDelayMs } from './retry.ts'
 
 /** An upstream's answer, as `fetch`, undici, axios or node:http give it. */
@@ -43,6 +45,25 @@ export class Lessons {
     if (!this.#pushback && !this.#reading) return undefined
     return { upstream: upstream ?? '', pushback: this.#pushback, reading: this.#reading }
   }
+}
+
+/**
+ * What an answer to a call teaches the limit that granted it to code without a job.
+ * @param nowMs - When it came, in ms since 1970.
+ */
+export function lessonOfCall(
+  limit: string,
+  answer: Answer,
+  permit: Permit | undefined,
+  nowMs: number,
+): { pushback: Pushback | undefined; lesson: CallLesson } {
+  const lessons = new Lessons()
+  const pushback = lessons.learn(answer, nowMs)
+  const taught = lessons.lessonFor(limit)
+  const { permits = 1, fence = '', grant } = permit ?? {}
+  const member = grant?.[limit]
+  const lesson = { permits, fence, pushback: taught?.pushback, reading: taught?.reading }
+  return { pushback, lesson: member === undefined ? lesson : { ...lesson, member } }
 }
 
 function inLowerCase(headers: Answer['headers']): AnswerHeaders {

@@ -1,11 +1,14 @@
+import { checkOptions, oneOf } from '../assert.ts'
 import type { Clock } from '../clock.ts'
 import { InvalidOptionsError, type OptionProblem } from '../errors.ts'
 import { attachLimits, type LimitsOf, type LimitsOption } from '../limits/attachment.ts'
 import { sharedAmong } from '../limits/shared.ts'
-import { toToken } from '../store/names.ts'
+import type { Pushback } from '../limits/upstream-answer.ts'
+import { type Level, levels, toToken } from '../store/names.ts'
 import type { Requests } from '../store/requests.ts'
 import { acquirePermits } from '../store/scripts/acquire-permits.ts'
 import { changeSettings } from '../store/scripts/change-settings.ts'
+import { learnLimit } from '../store/scripts/learn-limit.ts'
 import { readLimits } from '../store/scripts/read-limits.ts'
 import {
   type AttachedRule,
@@ -17,21 +20,26 @@ import {
 } from '../store/settings.ts'
 import { type AcquireOptions, checkAcquire } from './acquire-options.ts'
 import { Acquirer } from './acquirer.ts'
+import { type Answer, lessonOfCall } from './lesson.ts'
 import { type LimitStatus, statusOf } from './limit-status.ts'
 import type { Log } from './log.ts'
 import type { Permit } from './permit-line.ts'
+
+const learnRules = { level: oneOf(levels, { default: 'normal' }) }
 
 export class LimitControl {
   readonly #requests: Requests
   readonly #group: string
   readonly #clock: Clock
   readonly #acquirer: Acquirer
+  readonly #ready: () => Promise<void>
 
   /** Made by the queue. */
   constructor(parts: { requests: Requests; group: string; clock: Clock; log: Log; ready: () => Promise<void> }) {
     this.#requests = parts.requests
     this.#group = parts.group
     this.#clock = parts.clock
+    this.#ready = parts.ready
     this.#acquirer = new Acquirer({
       clock: parts.clock,
       log: parts.log,
@@ -52,6 +60,25 @@ export class LimitControl {
     } catch (error) {
       return Promise.reject(error)
     }
+  }
+
+  /**
+   * Tells a limit what its upstream answered to a call that was no job: what is left of its quota, or that it pushed back.
+   * Answers the pushback, if it is one.
+   * @param options - `permit` is what `acquire` gave for the call: a quota counts it as in flight until then, or for a
+   * minute. `level` is the one it was asked for on, where the limit is a level's.
+   */
+  async learn(
+    name: string,
+    answer: Answer,
+    options: { permit?: Permit; level?: Level } = {},
+  ): Promise<Pushback | undefined> {
+    const { level } = checkOptions('limits.learn', { level: options.level }, learnRules)
+    const { pushback, lesson } = lessonOfCall(name, answer, options.permit, this.#clock.date())
+    await this.#ready()
+    if (await learnLimit(this.#requests, { limit: name, level, ...lesson })) return pushback
+    const problem = `is no limit of the queue or of its level ${level}: see limits.list()`
+    throw new InvalidOptionsError('limits.learn', [{ path: String(name), problem }])
   }
 
   /** Answers that `acquire` gave without Redis since the process started. */

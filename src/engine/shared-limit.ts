@@ -7,7 +7,7 @@ import { learnShared } from '../store/scripts/learn-shared.ts'
 import { readSharedLimits } from '../store/scripts/read-shared-limits.ts'
 import type { LimitRule } from '../store/settings.ts'
 import type { AcquireOptions } from './acquire-options.ts'
-import { type Answer, Lessons } from './lesson.ts'
+import { type Answer, lessonOfCall } from './lesson.ts'
 import type { LimitGroup } from './limit-group.ts'
 import { type LimitStatus, statusOf } from './limit-status.ts'
 import type { Permit } from './permit-line.ts'
@@ -66,19 +66,9 @@ export class SharedLimit implements Shared {
    * @param permit - What `acquire` gave for the call: a quota counts it as in flight until then, or for a minute.
    */
   async learn(answer: Answer, permit?: Permit): Promise<Pushback | undefined> {
-    const lessons = new Lessons()
-    const pushback = lessons.learn(answer, this.#group.clock.date())
-    const lesson = lessons.lessonFor(this.name)
-    const { permits = 1, fence = '', grant } = permit ?? {}
+    const { pushback, lesson } = lessonOfCall(this.name, answer, permit, this.#group.clock.date())
     await this.ready()
-    await learnShared(this.#group.requests, {
-      limit: this.name,
-      permits,
-      fence,
-      pushback: lesson?.pushback,
-      reading: lesson?.reading,
-      ...(grant?.[this.name] !== undefined && { member: grant[this.name] }),
-    })
+    await learnShared(this.#group.requests, { limit: this.name, ...lesson })
     return pushback
   }
 

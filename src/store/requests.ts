@@ -33,6 +33,8 @@ const UNCONFIRMED = new Set([
   'tick-schedules',
   'acquire-permits',
   'acquire-shared',
+  'learn-limit',
+  'learn-shared',
   'audit-claims',
   'audit-delayed',
   'audit-places',

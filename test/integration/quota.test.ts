@@ -129,3 +129,35 @@ describe('a pool of three tokens', () => {
     for (const job of next) await job.succeed()
   })
 })
+
+describe('code without a job', () => {
+  it('reserves of a queue’s quota, tells it the answer, and the jobs that waited for that run at once', async () => {
+    const queue = engine.queue({ limits: { queue: { kind: 'quota', threshold: 5 } } })
+    const ran = new Countdown(3)
+    await queue.submit({ tenant: 'a', jobs: [{ type: 'T' }, { type: 'T' }, { type: 'T' }] })
+    const permit = await queue.limits.acquire('queue')
+    queue.process('T', () => ran.tick())
+    expect(await queue.limits.acquire('queue')).toMatchObject({ granted: false, remaining: null })
+
+    const headers = { 'x-ratelimit-limit': '100', 'x-ratelimit-remaining': '8', 'x-ratelimit-reset': '60' }
+    const pushback = await queue.limits.learn('queue', { status: 200, headers }, { permit })
+    await ran.reached
+
+    expect(pushback).toBeUndefined()
+    // The threshold is at most a tenth of the upstream's limit, so 8 − 3 − 5 are left.
+    await until(async () => (await queue.limits.status('queue'))?.used === 0)
+    expect(await queue.limits.acquire('queue')).toMatchObject({ granted: false, remaining: 0 })
+  })
+
+  it('is told when it names no limit, or a level that is none, and nothing is learnt', async () => {
+    const queue = engine.queue({ limits: { queue: '5/s' } })
+    const answer = { status: 429, headers: { 'retry-after': '60' } }
+
+    await expect(queue.limits.learn('github', answer)).rejects.toThrow('limits.list()')
+    await expect(queue.limits.learn('queue', answer, { level: 'urgent' as never })).rejects.toThrow('level')
+    expect((await queue.limits.status('queue'))?.pushedBackUntil).toBeUndefined()
+
+    expect(await queue.limits.learn('queue', answer)).toEqual({ retryAfterMs: 60_000 })
+    expect((await queue.limits.status('queue'))?.pushedBackUntil).toBeGreaterThan(Date.now())
+  })
+})

@@ -3,7 +3,6 @@
 -- for an event rather than for an instant has a mark in the group's set of queues.
 local jitter = require "jitter"
 local meters = require "meters"
-local time = require "time"
 
 local group = {}
 
@@ -135,7 +134,7 @@ function group.close(q)
   for _, state in ipairs(g.states) do
     if meters.may_hold(state.rule) then
       if is_anyone_in_line and state.meter.available(state) == 0 then
-        g.waits = g.waits or state.rule.kind == "concurrency" or state.meter.instant(state, 1) >= time.NEVER
+        g.waits = g.waits or state.rule.kind == "concurrency" or state.meter.is_asking(state)
       end
       is_open = is_open or has_room(state)
     end

@@ -240,6 +240,16 @@ function quota.knows(state)
   return false
 end
 
+-- Whether an answer is still to come that could open it before its instant.
+function quota.is_asking(state)
+  for _, member in ipairs(state.members) do
+    if member.remaining == UNKNOWN then
+      return true
+    end
+  end
+  return false
+end
+
 -- The limits of all members' upstreams; 0 while none has told.
 function quota.most(state)
   local sum = 0

@@ -35,6 +35,7 @@ it('feeds a quota, ends the reservation, and wakes a queue that waits for the an
   expect((await store.dump())['@limits']).toMatchObject({
     hash: { gitlab: '0|,10,1060000000,1000000000,100,0', 'gitlab/reserved': '' },
   })
+  expect(Object.keys(await store.dump())).toContain('wake:me')
   expect(shortly(await store.claim(2))).toBe('a1 a2')
 })
 

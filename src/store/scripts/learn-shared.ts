@@ -4,27 +4,36 @@ import { learnShared as script } from '../scripts.generated.ts'
 import type { Lesson } from './finish-and-claim.ts'
 
 /** What an upstream answered to a call that no job made. */
-export interface SharedLesson extends Omit<Lesson, 'upstream'> {
-  readonly limit: string
+export interface CallLesson extends Omit<Lesson, 'upstream'> {
   /** Of the call, and the fence of its grant; '': unknown. */
   readonly permits: number
   readonly fence: string
   readonly nowUs?: string
 }
 
+export interface SharedLesson extends CallLesson {
+  readonly limit: string
+}
+
 export async function learnShared(requests: Requests<GroupKeys>, lesson: SharedLesson): Promise<void> {
-  const { pushback, reading } = lesson
   await requests.run('limit.learn', script, (request, server) => ({
-    nowGiven: lesson.nowUs ?? '',
     request,
     server,
-    member: lesson.member ?? '',
-    permits: lesson.permits,
-    fence: lesson.fence,
+    ...encodeLesson(lesson),
+    names: [lesson.limit],
+  }))
+}
+
+/** As both scripts read it. */
+export function encodeLesson({ nowUs = '', member = '', permits, fence, pushback, reading }: CallLesson) {
+  return {
+    nowGiven: nowUs,
+    member,
+    permits,
+    fence,
     pushed: pushback ? String(Math.round((pushback.retryAfterMs ?? 0) * 1000)) : '',
     reading: reading
       ? `${reading.remaining}:${Math.round(reading.resetInMs * 1000)}:${Math.round(reading.limit ?? 0)}`
       : '',
-    names: [lesson.limit],
-  }))
+  }
 }
