@@ -99,9 +99,9 @@ describe('shell blocks of the README and the guides', () => {
 })
 
 describe('other blocks of the README and the guides', () => {
-  it.each(guidePages)('%s has only blocks that are run, or only looked at', (page) => {
+  it.each(guidePages)('%s has only blocks that a test runs, reads or compares', (page) => {
     const languages = codeBlocks(read(page)).map(({ language }) => language)
-    const known = ['sh', 'ts', 'json', 'conf', 'text']
+    const known = ['sh', 'ts', 'json', 'conf']
 
     const other = languages.filter((language) => !known.includes(language) && !isRunElsewhere(page, language))
     expect(other).toEqual([])
@@ -122,8 +122,10 @@ describe('other blocks of the README and the guides', () => {
     }
   })
 
-  it.each(runElsewhere)('$language of $page are run by a test that names the page', ({ page, language, test }) => {
+  it.each(runElsewhere)('$language of $page are run by a test that names both', ({ page, language, test }) => {
     expect(codeBlocks(read(page)).map((block) => block.language)).toContain(language)
     expect(read(test)).toContain(`'${page}`)
+    // Programs of a page are found by `snippetsOf`.
+    expect(read(test)).toMatch(language === 'ts' ? /'ts'|snippetsOf\(/ : `'${language}'`)
   })
 })

@@ -10,12 +10,12 @@ const START_MS = 60_000
 /** The example, running. */
 export class ExampleProcess {
   readonly #child: ChildProcess
-  readonly #url: string
+  readonly url: string
   #output = ''
 
   private constructor(child: ChildProcess, url: string) {
     this.#child = child
-    this.#url = url
+    this.url = url
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text) => (this.#output += text))
   }
 
@@ -52,13 +52,13 @@ export class ExampleProcess {
 
   async post<Answer>(path: string, body: unknown): Promise<Answer> {
     const headers = { 'content-type': 'application/json' }
-    const reply = await fetch(this.#url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    const reply = await fetch(this.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
     if (!reply.ok) throw new Error(`${path} answered ${reply.status}: ${await reply.text()}`)
     return (await reply.json()) as Answer
   }
 
   async get<Answer>(path: string): Promise<Answer> {
-    return (await (await fetch(this.#url + path)).json()) as Answer
+    return (await (await fetch(this.url + path)).json()) as Answer
   }
 
   /** Sends the signal, and answers which one it ended by. */

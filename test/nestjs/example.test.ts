@@ -13,6 +13,8 @@ import { buildPackage, ExampleProject, exampleFiles } from './example-project.ts
 const execute = promisify(execFile)
 
 interface Manifest {
+  name: string
+  scripts: Record<string, string>
   version: string
   dependencies: Record<string, string>
   devDependencies: Record<string, string>
@@ -153,6 +155,26 @@ describe('the application of the guide', () => {
       })
     },
   )
+
+  it('is installed, started and asked by what the guide has one type', async () => {
+    const shown = codeBlocks(read('docs/guides/nestjs.md')).filter(({ language }) => language === 'sh')
+    const [install, run, ask] = shown.map(({ text }) => text)
+    const { name } = JSON.parse(read('package.json')) as Manifest
+    const { scripts } = JSON.parse(read('examples/nestjs/package.json')) as Manifest
+    const application = await start(0)
+
+    const asked = ask?.replace('http://127.0.0.1:3000', application.url) ?? ''
+    const { stdout } = await execute('bash', ['-euo', 'pipefail', '-c', asked])
+
+    const { action } = JSON.parse(stdout) as { action: string }
+    const { counts } = await observeQueue(sluiceIn(1), 'promotions').action(action, { tenant: 'acme' }).finished()
+    expect(counts).toMatchObject({ total: 2, succeeded: 2 })
+    expect(shown).toHaveLength(3)
+    // What npm does is not done again here: this is what `start` has started.
+    expect(install).toBe(`npm install ${name}`)
+    expect(run).toBe('npm run start')
+    expect(scripts.start).toBe('node dist/main.js')
+  })
 
   it('has a worker process without a server, whose options come from factories', async () => {
     const sluice = sluiceIn(1, 'other')

@@ -10,6 +10,7 @@ import {
   SluiceModule,
 } from 'sluice/nestjs'
 import { describe, expect, it } from 'vitest'
+import { codeBlocks, read } from '../docs/markdown.ts'
 import { until } from '../support/until.ts'
 import { useApplications } from './application.ts'
 import { Ledger } from './ledger.ts'
@@ -93,6 +94,27 @@ describe('an application does not start, and says what to do,', () => {
       '- Twin.alsoSend processes "SEND" of queue "mail", and so does Mail.send; leave one of them',
       '- OtherLevels.send serves other levels than Mail.send: the queue "mail" has one pool in a process, with one list of levels',
     ])
+  })
+
+  it('in the words that the guide shows', async () => {
+    @Processor('promotion')
+    class PromotionsProcessor {
+      @Process('SEND_PROMOTION')
+      send() {}
+    }
+    @Processor('mail')
+    class MailProcessor {
+      @Process('SEND')
+      send() {}
+      @Process('SEND')
+      alsoSend() {}
+    }
+    const promotions = SluiceModule.registerQueue({ name: 'promotions' })
+
+    const said = await refusal({ imports: [mail(), promotions], providers: [PromotionsProcessor, MailProcessor] })
+
+    const [shown] = codeBlocks(read('docs/guides/nestjs.md')).filter(({ language }) => language === 'text')
+    expect(shown?.text).toBe(`InvalidOptionsError: ${said}`)
   })
 
   it('when options, types or events of decorators are wrong, also where nothing starts by itself: all at once', async () => {
