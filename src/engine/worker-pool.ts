@@ -243,7 +243,7 @@ export class WorkerPool implements Sleeper {
 
   /** Tells what is left, and takes this process off the list of those to wake. */
   async #lastExchange(): Promise<void> {
-    this.#flushHandle?.()
+    this.#cancelTimers()
     let left = this.#outbox.size
     try {
       do {
@@ -277,11 +277,17 @@ export class WorkerPool implements Sleeper {
     }
   }
 
+  /** An exchange does now what they are for. */
+  #cancelTimers(): void {
+    this.#flushHandle?.()
+    this.#flushHandle = undefined
+    this.#cancelAlarm?.()
+    this.#cancelAlarm = undefined
+  }
+
   /** There may be something to claim. */
   #poke(): void {
     if (this.#state !== 'open') return
-    this.#cancelAlarm?.()
-    this.#cancelAlarm = undefined
     if (this.#isExchanging || this.#freeHands() <= 0) this.#isPoked = true
     else this.#exchange()
   }
@@ -307,8 +313,13 @@ export class WorkerPool implements Sleeper {
     }
   }
 
-  /** Whatever goes wrong with one exchange, the process lives and the next one comes. */
+  /**
+   * The only way to one: while another is under way it does nothing, for that one’s end sees to the next. Whatever goes wrong
+   * with one exchange, the process lives and the next one comes.
+   */
   #exchange(): void {
+    if (this.#isExchanging) return
+    this.#cancelTimers()
     this.#underWay = this.#exchangeOnce()
       .catch((error: unknown) => {
         this.#isExchanging = false
@@ -326,8 +337,6 @@ export class WorkerPool implements Sleeper {
    * Redis CPU and a fifth of the rate; measured with no-op jobs.)
    */
   async #exchangeOnce(): Promise<void> {
-    this.#flushHandle?.()
-    this.#flushHandle = undefined
     const finished = this.#outbox.take()
     this.#telling = finished.length
     const wanted = Math.max(0, this.#freeHands())
@@ -479,7 +488,7 @@ export class WorkerPool implements Sleeper {
   /** All hands at once (or a call full of them), or whatever has ended a little later. */
   #flushSoon(): void {
     if (this.#outbox.isFull(this.#processors.concurrency)) {
-      if (!this.#isExchanging) this.#exchange()
+      this.#exchange()
       return
     }
     if (this.#flushHandle) return
@@ -487,7 +496,7 @@ export class WorkerPool implements Sleeper {
     const gatherMs = this.#isTimeMoved ? 0 : Math.min(LONGEST_GATHER_MS, this.#meanRunMs * GATHER_SHARE)
     const flush = () => {
       this.#flushHandle = undefined
-      if (!this.#isExchanging && this.#outbox.size > 0) this.#exchange()
+      if (this.#outbox.size > 0) this.#exchange()
     }
     if (gatherMs >= 1) {
       this.#flushHandle = this.#clock.setTimer(flush, gatherMs)

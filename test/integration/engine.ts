@@ -1,5 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { type ClaimedJob, type Log, type LogEntry, type Queue, type QueueOptions, Sluice } from '../../src/index.ts'
+import {
+  type ClaimedJob,
+  type LogEntry,
+  type Queue,
+  type QueueOptions,
+  Sluice,
+  type SluiceOptions,
+} from '../../src/index.ts'
 import { startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
 
 /** Long enough for a busy machine: what waits for longer hangs. */
@@ -27,7 +34,7 @@ export class Engine {
   }
 
   /** Another process, as far as Redis can tell. */
-  sluice(options: { log?: Log } = {}): Sluice {
+  sluice(options: Pick<SluiceOptions, 'log' | 'clock'> = {}): Sluice {
     const sluice = new Sluice({
       redis: { path: this.server.path },
       prefix: this.prefix,
