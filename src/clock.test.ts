@@ -16,7 +16,7 @@ it('calls once, not before its time', async () => {
   expect(at - start).toBeGreaterThanOrEqual(19)
 })
 
-it('does not call after it was canceled', async () => {
+it('does not call after it was cancelled', async () => {
   let called = false
   const cancel = systemClock.setTimer(() => {
     called = true

@@ -8,7 +8,7 @@ export interface Clock {
   /** Milliseconds since 1970. */
   date(): number
   /**
-   * Calls `fn` once, `ms` from now or as soon after as the process can. Returns what cancels it; canceling twice, or
+   * Calls `fn` once, `ms` from now or as soon after as the process can. Returns what cancels it; cancelling twice, or
    * after the call, does nothing.
    */
   setTimer(fn: () => void, ms: number): () => void

@@ -100,7 +100,7 @@ export class DeadLetters {
     return new LetterSweep({ verb, filter, options, requests: this.#requests, clock: this.#clock })
   }
 
-  /** The job is gone for good; `queue.job` shows it as canceled from then on. False: there is no such letter. */
+  /** The job is gone for good; `queue.job` shows it as cancelled from then on. False: there is no such letter. */
   async discard(key: string): Promise<boolean> {
     return (await takeDeadLetter(this.#requests, { jobKey: key, retries: false })) === 'discarded'
   }

@@ -225,7 +225,7 @@ export class Queue {
   }
 
   /**
-   * Cancels a job: a waiting one at once, a running one through its signal (`canceling`: it ends as canceled unless it
+   * Cancels a job: a waiting one at once, a running one through its signal (`canceling`: it ends as cancelled unless it
    * succeeds first). `ended` and `unknown` change nothing.
    */
   async cancel(id: string, options: JobOwner = {}): Promise<CancelReply> {

@@ -6,7 +6,7 @@ import { type RunResult, resultOfReturn, resultOfThrow } from '../engine/outcome
 
 /** What a test gives a handler besides its job. */
 export interface RunHandlerOptions {
-  /** Abort it to see what the handler does when it is canceled, has lost its lease or must stop. */
+  /** Abort it to see what the handler does when it is cancelled, has lost its lease or must stop. */
   signal?: AbortSignal
   /** @default '1' */
   fence?: string
