@@ -1,6 +1,6 @@
 import { checkOptions, integer, oneOf } from '../assert.ts'
 import { InvalidOptionsError } from '../errors.ts'
-import { levels } from '../store/names.ts'
+import { type Level, levels } from '../store/names.ts'
 import type { Asked } from './acquirer.ts'
 
 export interface AcquireOptions {
@@ -13,7 +13,7 @@ export interface AcquireOptions {
    * A `high` caller that is refused leaves a mark until the instant it is told; `low` ones are refused meanwhile.
    * @default 'normal'
    */
-  level?: 'high' | 'normal' | 'low'
+  level?: Level
   /**
    * What to answer while Redis does not: `allow` gives permits that nobody counts. They are counted in `unavailable` and
    * logged.

@@ -1,8 +1,8 @@
-import { checkOptions, integer, optional, text } from '../assert.ts'
+import { checkOptions, integer, optional } from '../assert.ts'
 import { InvalidOptionsError } from '../errors.ts'
 import { type CongestionRecord, readCongestionHistory } from '../store/congestion-history.ts'
 import type { QueueKeys } from '../store/keys.ts'
-import { fromToken, problemOfName, toToken } from '../store/names.ts'
+import { fromToken, nameRule, problemOfName, toToken } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
 import {
@@ -79,7 +79,7 @@ const MOST_SNAPSHOTS = 10_000
 
 const limitOfSummary = { limit: integer({ min: 1, max: MOST_SHOWN, default: 50 }) }
 const rulesOfHistory = {
-  tenant: optional(text({ maxLength: 256 })),
+  tenant: optional(nameRule),
   limit: integer({ min: 1, max: MOST_SNAPSHOTS, default: 360 }),
 }
 

@@ -1,5 +1,5 @@
 import { abortSignal, checkOptions, oneOf, optional, text } from '../assert.ts'
-import { toToken } from '../store/names.ts'
+import { nameRule, toToken } from '../store/names.ts'
 import { type DelayReason, delayReasons } from '../store/reasons.ts'
 import type { Requests } from '../store/requests.ts'
 import { runDelayedJobs } from '../store/scripts/run-delayed-jobs.ts'
@@ -30,7 +30,7 @@ export interface RunDelayedSummary {
   readonly cursor: string | undefined
 }
 
-const name = optional(text({ maxLength: 256 }))
+const name = optional(nameRule)
 
 const filterRules = {
   tenant: name,

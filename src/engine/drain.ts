@@ -1,5 +1,6 @@
-import { abortSignal, checkOptions, optional, text } from '../assert.ts'
+import { abortSignal, checkOptions, optional } from '../assert.ts'
 import { systemClock } from '../clock.ts'
+import { nameRule } from '../store/names.ts'
 import { pauseFor } from './pause-for.ts'
 import type { Queue } from './queue.ts'
 
@@ -10,7 +11,7 @@ export interface DrainOptions {
   signal?: AbortSignal
 }
 
-const rules = { tenant: optional(text({ maxLength: 256 })), signal: optional(abortSignal) }
+const rules = { tenant: optional(nameRule), signal: optional(abortSignal) }
 
 // One cheap request; whoever drains a queue waits for seconds or hours.
 const LOOK_EVERY_MS = 250

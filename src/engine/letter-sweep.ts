@@ -2,7 +2,7 @@ import { abortSignal, checkOptions, integer, number, oneOf, optional, parsed, te
 import type { Clock } from '../clock.ts'
 import { InvalidOptionsError } from '../errors.ts'
 import { parseLimit } from '../limits/definition.ts'
-import { toToken } from '../store/names.ts'
+import { nameRule, toToken } from '../store/names.ts'
 import { type DeadReason, deadReasons } from '../store/reasons.ts'
 import type { Requests } from '../store/requests.ts'
 import {
@@ -53,7 +53,7 @@ export interface SweepProgress {
 
 export type SweepVerb = SweepStep['verb']
 
-const name = optional(text({ maxLength: 256 }))
+const name = optional(nameRule)
 
 const filterRules = {
   tenant: name,

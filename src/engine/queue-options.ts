@@ -1,4 +1,15 @@
-import { checkOptions, group, integer, number, oneOf, optional, type Rule, type Settings, text } from '../assert.ts'
+import {
+  checkOptions,
+  group,
+  integer,
+  number,
+  oneOf,
+  optional,
+  type Report,
+  type Rule,
+  type Settings,
+  text,
+} from '../assert.ts'
 import { attachLimits, type LimitsOption } from '../limits/attachment.ts'
 import { problemOfGroups, type Shared, sharedAmong } from '../limits/shared.ts'
 import { type Level, levels } from '../store/names.ts'
@@ -292,16 +303,14 @@ export interface ProcessOptions {
    * Serve only these levels, in the queue's order.
    * @default all three
    */
-  levels?: readonly ('high' | 'normal' | 'low')[]
+  levels?: readonly Level[]
 }
 
-export const servedLevels = optional(
-  (value: unknown, path: string, report: (path: string, problem: string) => void) => {
-    const isList = Array.isArray(value) && value.length > 0 && value.every((each) => levels.includes(each as Level))
-    if (!isList) report(path, 'must be a list of high, normal and low')
-    return isList ? levels.filter((level) => value.includes(level)) : levels
-  },
-)
+export const servedLevels = optional((value: unknown, path: string, report: Report) => {
+  const isList = Array.isArray(value) && value.length > 0 && value.every((each) => levels.includes(each as Level))
+  if (!isList) report(path, 'must be a list of high, normal and low')
+  return isList ? levels.filter((level) => value.includes(level)) : levels
+})
 
 export const processRules = {
   concurrency: integer({ min: 1, max: 100_000, default: 10 }),

@@ -1,6 +1,6 @@
 import { checkOptions, integer, oneOf, optional, text } from '../assert.ts'
 import { ClosedError, InvalidOptionsError } from '../errors.ts'
-import { defaultTenant, fromToken, type Level, levels, problemOfName, toToken } from '../store/names.ts'
+import { defaultTenant, fromToken, type Level, levels, nameRule, problemOfName, toToken } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
 import { type CancelReply, cancelJob } from '../store/scripts/cancel-job.ts'
@@ -65,15 +65,9 @@ export interface QueueInside {
 
 export let insideOf: (queue: Queue) => QueueInside
 
-const nameRule = optional((value: unknown, path: string, report: (path: string, problem: string) => void) => {
-  const problem = problemOfName(value)
-  if (problem) report(path, problem)
-  return value as string
-})
-
 const explainRules = {
-  tenant: nameRule,
-  action: nameRule,
+  tenant: optional(nameRule),
+  action: optional(nameRule),
   // A generated id holds the names of a lane and a tenant.
   job: optional(text({ maxLength: 1_024 })),
 }

@@ -1,4 +1,4 @@
-import { checkOptions, integer, number, oneOf, optional } from '../assert.ts'
+import { checkOptions, integer, number, oneOf, optional, type Report } from '../assert.ts'
 import { InvalidOptionsError } from '../errors.ts'
 import type { LimitsOf } from '../limits/attachment.ts'
 import { type Level, levels, problemOfName, toToken } from '../store/names.ts'
@@ -25,7 +25,7 @@ export interface TenantView extends FoundTenant {
 const rules = {
   weight: optional(number({ min: 0.01, max: 1_000 })),
   basePriority: optional(integer({ min: -1e12, max: 1e12 })),
-  level: (value: unknown, path: string, report: (path: string, problem: string) => void) =>
+  level: (value: unknown, path: string, report: Report) =>
     value === null ? null : optional(oneOf(levels))(value, path, report),
 }
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { checkOptions, oneOf, optional, parsed, type Rule, text } from '../assert.ts'
 import { InvalidOptionsError, type OptionProblem } from '../errors.ts'
-import { problemOfName } from '../store/names.ts'
+import { nameRule } from '../store/names.ts'
 import { type Role, roles } from './roles.ts'
 
 /** A key as the server's configuration holds it. The key itself is nowhere: only its digest is. */
@@ -76,12 +76,6 @@ export class KeyRing {
     if (!found) return 'unknown'
     return now < found.expiresAt ? found.caller : 'expired'
   }
-}
-
-const nameRule: Rule<string> = (value, path, report) => {
-  const problem = problemOfName(value)
-  if (problem) report(path, problem)
-  return value as string
 }
 
 const instantRule = parsed((value) => {

@@ -246,7 +246,7 @@ export class Metrics {
     this.#deadLetters.set({ queue }, deadLetters)
     for (const state of ['waiting', 'running', 'delayed'] as const) this.#jobs.set({ queue, state }, counts[state])
     for (const [name, [count]] of Object.entries(countsOfQueue)) this.#totals.get(name)?.inc({ queue }, counts[count])
-    for (const level of ['high', 'normal', 'low'] as const) {
+    for (const level of levels) {
       this.#tenants.set({ queue, level, state: 'ready' }, tenants.ready[level])
     }
     for (const state of ['parked', 'paused'] as const) {

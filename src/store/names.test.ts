@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fromToken, idDigest, levels, parseJobKey, problemOfName, toLaneToken, toToken } from './names.ts'
+import { fromToken, idDigest, levels, nameRule, parseJobKey, problemOfName, toLaneToken, toToken } from './names.ts'
 
 /** Names that may be given, with a liking for what has a meaning in keys. */
 const name = fc
@@ -85,6 +85,14 @@ describe('a name', () => {
     ['\udc00a', 'must be well-formed Unicode (it has half of a surrogate pair)'],
   ])('is refused with a reason', (value, problem) => {
     expect(problemOfName(value)).toBe(problem)
+  })
+
+  it('is refused as an option with its path', () => {
+    const problems: string[] = []
+
+    nameRule('a\nb', 'tenant', (path, problem) => problems.push(`${path} ${problem}`))
+
+    expect(problems).toEqual(['tenant must not contain control characters'])
   })
 
   it.each(['x', 'x'.repeat(256), '😀', 'a:b', '__proto__', '{q}', ' '])('may be anything else', (value) => {

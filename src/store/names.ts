@@ -3,6 +3,7 @@
  * key, so that no name can reach into another's key and two names never share one.
  */
 import { hash } from 'node:crypto'
+import type { Rule } from '../assert.ts'
 
 export const levels = ['high', 'normal', 'low'] as const
 export type Level = (typeof levels)[number]
@@ -26,6 +27,13 @@ export function problemOfName(name: unknown): string | undefined {
   // In unicode mode this matches only a surrogate without its other half; two such names would become one in UTF-8.
   if (/\p{Surrogate}/u.test(name)) return 'must be well-formed Unicode (it has half of a surrogate pair)'
   return undefined
+}
+
+/** A name or id of the caller's, in options. */
+export const nameRule: Rule<string> = (value, path, report) => {
+  const problem = problemOfName(value)
+  if (problem) report(path, problem)
+  return value as string
 }
 
 export function toToken(name: string): string {

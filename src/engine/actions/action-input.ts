@@ -1,6 +1,6 @@
 import { boolean, checkOptions, integer, number, oneOf, optional, type Rule, text } from '../../assert.ts'
 import { InvalidOptionsError } from '../../errors.ts'
-import { type Level, problemOfName, toActionLane } from '../../store/names.ts'
+import { type Level, levels, nameRule, toActionLane } from '../../store/names.ts'
 import type { ActionRules } from '../../store/scripts/open-action.ts'
 import type { JobInput } from '../submission.ts'
 
@@ -60,13 +60,6 @@ export interface Webhook {
   secret: string
 }
 
-const name: Rule<string | undefined> = (value, path, report) => {
-  if (value === undefined) return undefined
-  const problem = problemOfName(value)
-  if (problem) report(path, problem)
-  return value as string
-}
-
 /** Before anything is stored: an action that nobody can fill would stay open. */
 export const iterable: Rule<ActionInput['jobs']> = (value, path, report) => {
   const isIterable =
@@ -95,10 +88,10 @@ function isSecret(secret: string): boolean {
 
 const rules = {
   jobs: iterable,
-  tenant: name,
-  action: name,
-  type: name,
-  level: oneOf(['high', 'normal', 'low'], { default: 'normal' }),
+  tenant: optional(nameRule),
+  action: optional(nameRule),
+  type: optional(nameRule),
+  level: oneOf(levels, { default: 'normal' }),
   ordered: boolean({ default: false }),
   seal: boolean({ default: true }),
   from: oneOf(['start', 'accepted'], { default: 'start' }),

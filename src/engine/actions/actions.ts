@@ -4,7 +4,7 @@ import type { Clock } from '../../clock.ts'
 import { ActionClosedError, ActionTakenError, InvalidOptionsError } from '../../errors.ts'
 import { type ActionPlace, placeAfter, readActionNames } from '../../store/action-list.ts'
 import type { QueueKeys } from '../../store/keys.ts'
-import { fromToken, type Level, problemOfName, toToken } from '../../store/names.ts'
+import { fromToken, type Level, nameRule, problemOfName, toToken } from '../../store/names.ts'
 import type { Redis } from '../../store/redis.ts'
 import type { Requests } from '../../store/requests.ts'
 import { endAction } from '../../store/scripts/end-action.ts'
@@ -166,7 +166,7 @@ export class Actions implements ActionHost {
 
   async list(page: { tenant?: string; cursor?: string; limit?: number }): Promise<ActionPage> {
     const { tenant, cursor, limit } = checkOptions('actions', page, {
-      tenant: optional(text({ maxLength: 256 })),
+      tenant: optional(nameRule),
       cursor: optional(text({ maxLength: 32, pattern: { test: cursorForm, words: 'a cursor that a page answered' } })),
       limit: integer({ min: 1, max: 500, default: 50 }),
     })
