@@ -1,4 +1,4 @@
-import { actionOfLane, fromToken, type Level } from '../store/names.ts'
+import { actionOfLane, fromToken, isOrderedLane, type Level } from '../store/names.ts'
 import { damagedRecord, decodeRecord, type JobRecord } from '../store/record.ts'
 
 /** A job as its handler sees it. */
@@ -79,7 +79,7 @@ export class LeasedJob implements Job {
     this.standing = standing === undefined ? this.level : (standing as Level)
     const action = actionOfLane(lane)
     this.actionLane = action === undefined ? '' : lane
-    this.lane = nameOf(action ?? (lane.startsWith('!') ? lane.slice(1) : lane))
+    this.lane = nameOf(action ?? (isOrderedLane(lane) ? lane.slice(1) : lane))
     this.tenantToken = key.slice(tenantStart)
     this.tenant = nameOf(this.tenantToken)
   }

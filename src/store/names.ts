@@ -15,7 +15,9 @@ const longestName = 256
 
 // A job's key is split at ':'; '!' starts an ordered lane, '@' the lane of an action; braces would be mistaken for a hash
 // tag by human readers.
-const special = /[:!%{}\s]|^@/g
+const special = /[:!%{}\s]|^@/
+// Apart, because a global pattern remembers where its last test ended.
+const everySpecial = new RegExp(special, 'g')
 
 /** What is wrong with a name or id of the caller's, or undefined. */
 export function problemOfName(name: unknown): string | undefined {
@@ -38,7 +40,7 @@ export const nameRule: Rule<string> = (value, path, report) => {
 
 export function toToken(name: string): string {
   return special.test(name)
-    ? name.replace(special, (character) => encodeURIComponent(character).replace('!', '%21'))
+    ? name.replace(everySpecial, (character) => encodeURIComponent(character).replace('!', '%21'))
     : name
 }
 
@@ -58,8 +60,13 @@ export function toActionLane(action: string, isOrdered: boolean): string {
 
 /** The token of the action whose lane this is; undefined for any other lane. */
 export function actionOfLane(lane: string): string | undefined {
-  const start = lane.charCodeAt(0) === ORDERED ? 1 : 0
+  const start = isOrderedLane(lane) ? 1 : 0
   return lane.charCodeAt(start) === OF_ACTION ? lane.slice(start + 1) : undefined
+}
+
+/** @param start - Where the lane's token begins in `text`, which may be the key of a job. */
+export function isOrderedLane(text: string, start = 0): boolean {
+  return text.charCodeAt(start) === ORDERED
 }
 
 const ORDERED = 33 // '!'
@@ -81,7 +88,7 @@ export function parseJobKey(id: string): Place | undefined {
   const match = jobKeyPattern.exec(id)
   if (!match) return undefined
   const [, level, lane = '', tenant = ''] = match
-  const isOrdered = lane.startsWith('!')
+  const isOrdered = isOrderedLane(lane)
   const action = actionOfLane(lane)
   return {
     level: level as Level,

@@ -3,7 +3,7 @@ import { abortSignal, checkOptions, integer, oneOf, optional } from '../../asser
 import { UnknownActionError, WaitedTooLongError } from '../../errors.ts'
 import { type ActionLetter, lettersOf, resultsByFinish, resultsByJob } from '../../store/action-results.ts'
 import type { QueueKeys } from '../../store/keys.ts'
-import { toToken } from '../../store/names.ts'
+import { isOrderedLane, toToken } from '../../store/names.ts'
 import type { JobErrorRecord } from '../../store/record.ts'
 import type { Redis } from '../../store/redis.ts'
 import type { Requests } from '../../store/requests.ts'
@@ -208,7 +208,7 @@ export class Action {
       tenant: this.tenant,
       action: await this.#nextRetry(),
       level: found.level,
-      ordered: found.lane.startsWith('!'),
+      ordered: isOrderedLane(found.lane),
       keepResults: found.keepResults,
       ...(found.type === '' ? {} : { type: found.type }),
       seal: false,

@@ -1,6 +1,6 @@
 import { detached } from '../detached.ts'
 import { durationBucket } from '../durations.ts'
-import { actionOfLane, type Level } from '../names.ts'
+import { actionOfLane, isOrderedLane, type Level } from '../names.ts'
 import type { DeadReason } from '../reasons.ts'
 import type { Requests } from '../requests.ts'
 import { finishAndClaim as script } from '../scripts.generated.ts'
@@ -326,7 +326,7 @@ function groupOf({ groups }: ClaimReport, { jobKey, tenant, standing }: Finished
 
 /** `normal:!lane:…` */
 function isOrdered(jobKey: string): boolean {
-  return jobKey.charCodeAt(jobKey.indexOf(':') + 1) === 33
+  return isOrderedLane(jobKey, jobKey.indexOf(':') + 1)
 }
 
 /** -1: as the tenant's backlog says. */
