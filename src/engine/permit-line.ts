@@ -36,7 +36,7 @@ const CALLS_IN_FLIGHT = 2
 /** Fewer than these are not worth two calls. */
 const WORTH_HALVING = 64
 /** A caller waits no longer for Redis than this: it would rather be told. */
-const PATIENCE_MS = 2_000
+export const PATIENCE_MS = 2_000
 /** Grants that come too late are asked for again so often; the limit widens its jitter meanwhile. */
 const TRIES = 5
 

@@ -4,10 +4,8 @@ import { type AcquireOptions, checkAcquire } from './acquire-options.ts'
 import { Acquirer } from './acquirer.ts'
 import type { LimitGroup } from './limit-group.ts'
 import type { Log } from './log.ts'
-import type { Permit } from './permit-line.ts'
+import { PATIENCE_MS, type Permit } from './permit-line.ts'
 import type { SharedLimit } from './shared-limit.ts'
-
-const PATIENCE_MS = 2_000
 
 /** Shared limits, for code that has no queue. */
 export class SharedLimits {

@@ -7,7 +7,6 @@ import { closeQueue } from './scripts/close-queue.ts'
 import { moveHome } from './scripts/move-home.ts'
 import { readCounts } from './scripts/read-counts.ts'
 
-const REPEATED_FOR_MS = 45_000
 // Between the two groups of a queue that is on its way from one to the other. No name has it.
 const TO = '\n'
 // Whoever reads that a queue is on its way first ends that. More than a few only if as many processes move it to and fro.
@@ -47,7 +46,7 @@ export async function moveIn(redis: Redis, queue: Resident): Promise<Home | unde
     throw new Error(
       `processes move the queue "${queue.name}" to and fro between groups: let them declare the same limits`,
     )
-  }, REPEATED_FOR_MS)
+  })
 }
 
 /**
@@ -62,7 +61,7 @@ export async function isStillHome(redis: Redis, queue: Resident): Promise<boolea
     if (noted === null || noted === group) return true
     await closeQueue(redis, keysAt(queue, group))
     return false
-  }, REPEATED_FOR_MS)
+  })
 }
 
 async function stepIn(redis: Redis, queue: Resident): Promise<Home | undefined | 'again'> {

@@ -1,8 +1,8 @@
 import type { QueueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
 
-/** Where a tenant waits for a slot and not for an instant. */
-const NEVER_US = 9e15
+/** The instant of what waits for no instant, such as a tenant that waits for a slot: `time.NEVER` of lua/time.lua. */
+export const NEVER_US = 9e15
 
 /** When the first of them is due, in ms since 1970 by the server's clock; undefined: none is. */
 export interface NextDue {

@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { OutcomeUnknownError, StoreOutOfMemoryError, StoreUnavailableError } from '../errors.ts'
 import { queueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
-import { Requests } from './requests.ts'
+import { REPEATED_FOR_MS } from './repeat.ts'
+import { REMEMBERED, Requests } from './requests.ts'
 import type { Script } from './script.ts'
 
 const script: Script<{ queue: string }, { request: number; server: string }> = {
@@ -217,4 +219,11 @@ describe('the window of 16', () => {
 
     expect(worst).toBeLessThan(16)
   })
+})
+
+it('are repeated only while scripts remember them', () => {
+  const lua = readFileSync(new URL('./lua/requests.lua', import.meta.url), 'utf8')
+
+  expect(Number(/^local FOR_MS = "(\d+)"/m.exec(lua)?.[1])).toBeGreaterThan(REPEATED_FOR_MS)
+  expect(Number(/^local REMEMBERED = (\d+)/m.exec(lua)?.[1])).toBe(REMEMBERED)
 })

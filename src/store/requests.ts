@@ -1,13 +1,12 @@
 import { OutcomeUnknownError, StoreUnavailableError } from '../errors.ts'
 import type { GroupKeys, QueueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
-import { repeatWhileUnavailable } from './repeat.ts'
+import { REPEATED_FOR_MS, repeatWhileUnavailable } from './repeat.ts'
 import { runScript, type Script, type ScriptValue } from './script.ts'
 
-// Scripts remember a client's last 16 requests for a minute (lua/requests.lua). A request is repeated only while its
-// reply is surely remembered: fewer than 16 numbers after it, and well within the minute.
-const REMEMBERED = 16
-const REPEATED_FOR_MS = 45_000
+// Scripts remember a client's last 16 requests (lua/requests.lua). One is repeated only while its reply is surely
+// remembered: while fewer than 16 numbers were given after it, and for no longer than REPEATED_FOR_MS.
+export const REMEMBERED = 16
 
 // A store that is emptied is told anew, and once more if that is emptied as well. One that does not know the queue even then
 // lacks something that this process cannot give it.

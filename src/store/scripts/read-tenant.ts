@@ -1,4 +1,5 @@
 import { type Level, levels } from '../names.ts'
+import { NEVER_US } from '../next-due.ts'
 import type { Requests } from '../requests.ts'
 import { readTenant as script } from '../scripts.generated.ts'
 
@@ -19,8 +20,6 @@ export interface FoundTenant {
   /** The fairness audit: what it was entitled to while it could run, and what it was given, in jobs. */
   readonly fairness: Readonly<Record<Level, { readonly entitled: number; readonly received: number }>>
 }
-
-const NEVER_US = 9e15
 
 type Reply = [
   'tenant',

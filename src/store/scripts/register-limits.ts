@@ -5,8 +5,6 @@ import { runScript } from '../script.ts'
 import { registerLimits as script } from '../scripts.generated.ts'
 import type { LimitRule } from '../settings.ts'
 
-const REPEATED_FOR_MS = 45_000
-
 /** Safe to repeat, so it needs no request number. */
 export async function registerLimits(
   store: Redis,
@@ -23,5 +21,5 @@ export async function registerLimits(
       declared: JSON.stringify(rules),
       isAgain: options.isAgain ? 1 : 0,
     })
-  }, options.giveUpAfterMs ?? REPEATED_FOR_MS)
+  }, options.giveUpAfterMs)
 }

@@ -6,8 +6,6 @@ import { runScript } from '../script.ts'
 import { registerQueue as script } from '../scripts.generated.ts'
 import type { DeclaredSettings } from '../settings.ts'
 
-const REPEATED_FOR_MS = 45_000
-
 /**
  * Of what stands in Redis. Another number is for a change that processes of the version before would misread: they refuse
  * to work then, instead of losing jobs. Fields and keys that are only added need none.
@@ -39,7 +37,7 @@ export async function registerQueue(
       if (word === 'registered') return
       if (word === 'format') throw formatError(keys, stored)
     }
-  }, REPEATED_FOR_MS)
+  })
 }
 
 /** Of a queue that is only to be looked at, where nothing is registered. */
