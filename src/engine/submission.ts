@@ -32,6 +32,7 @@ export interface JobInput {
   /**
    * The next job of the lane starts only when this one has ended, its retries included. It is part of what the lane is:
    * give it with every job of an ordered lane.
+   * @default false
    */
   ordered?: boolean
   /** Not before this long from now. */
