@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { jobsOf, record, ScriptStore } from '../../src/testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { jobsOf, record } from '../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../test/support/script-store/use-script-store.ts'
 import { idealStarts, type ScheduledJob } from './ideal-schedule.ts'
 import { percentile } from './percentile.ts'
 import { seededRandom } from './random.ts'
@@ -18,12 +19,7 @@ const SMALL_PER_SECOND = 10
 /** For what is left when the last small job has come. */
 const AFTERWARDS_MS = 1_500
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 /** In the order in which they come. */
 function smallJobs(batch: number): ScheduledJob[] {

@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { ScriptStore } from '../testing/script-store.ts'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { useScriptStore } from '../../test/support/script-store/use-script-store.ts'
 import { openRedis, type Redis } from './redis.ts'
 import { changeTenant } from './scripts/change-tenant.ts'
 import { countTenants, isTenantCursor, readTenantPage, readTenantTokens } from './tenant-tokens.ts'
 
-let store: ScriptStore
+const store = useScriptStore({ limits: { tenant: { kind: 'concurrency', max: 1 } } })
 let redis: Redis
 
-beforeAll(async () => {
-  store = await ScriptStore.start()
+beforeAll(() => {
   redis = openRedis({ redis: { path: store.server.path } })
 })
-beforeEach(() => store.begin({ limits: { tenant: { kind: 'concurrency', max: 1 } } }))
-afterAll(async () => {
-  await redis.close()
-  await store.stop()
-})
+afterAll(() => redis.close())
 
 it('finds tenants that are ready, parked or paused, each once', async () => {
   await store.submit('ready', 1)

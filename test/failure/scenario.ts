@@ -4,7 +4,6 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Queue, type QueueOptions, type RedisOptions, Sluice } from '../../src/index.ts'
-import { dumpKeyspace } from '../../src/testing/keyspace.ts'
 import { type StartRedisOptions, startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
 import { type CheckerOptions, checkHistory, describeViolations, type Violation } from '../support/checker.ts'
 import {
@@ -14,6 +13,7 @@ import {
   readHistory,
   type SubmittedJob,
 } from '../support/history.ts'
+import { dumpKeyspace } from '../support/keyspace.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 import { Upstream } from '../support/upstream.ts'

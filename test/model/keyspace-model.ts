@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { actionOfLane, levels } from '../../src/store/names.ts'
-import type { KeyContent, Keyspace } from '../../src/testing/keyspace.ts'
+import type { KeyContent, Keyspace } from '../support/keyspace.ts'
 import { inAnyOrder, predictActions } from './keyspace-of-actions.ts'
 import { named, packed } from './packed.ts'
 import { NEVER } from './reference/bucket.ts'

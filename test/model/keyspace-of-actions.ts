@@ -1,4 +1,4 @@
-import type { KeyContent, Keyspace } from '../../src/testing/keyspace.ts'
+import type { KeyContent, Keyspace } from '../support/keyspace.ts'
 import { packed } from './packed.ts'
 import { type Action, countsIn, isOver, marksIn, numbersOf, statisticsOf } from './reference/action.ts'
 import type { QueueModel } from './reference/queue-model.ts'

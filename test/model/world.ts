@@ -11,7 +11,7 @@ import { readLimits } from '../../src/store/scripts/read-limits.ts'
 import { registerQueue } from '../../src/store/scripts/register-queue.ts'
 import type { Duty } from '../../src/store/scripts/take-duty.ts'
 import type { DeclaredSettings } from '../../src/store/settings.ts'
-import { dumpKeyspace, type Keyspace } from '../../src/testing/keyspace.ts'
+import { dumpKeyspace, type Keyspace } from '../support/keyspace.ts'
 import { predictKeyspace, readable } from './keyspace-model.ts'
 import { QueueModel } from './reference/queue-model.ts'
 

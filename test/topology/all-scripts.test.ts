@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
-import { runScriptTestsOn, ScriptStore } from '../../src/testing/script-store.ts'
 import { startCluster } from '../support/cluster.ts'
+import { runScriptTestsOn, ScriptStore } from '../support/script-store/script-store.ts'
 
 // Every script has a test of its own beside it; here all of them run once more, on a Cluster of three real nodes. Where the
 // rules of sharing are tried over thousands of claims, nodes make no difference, and each claim takes longer.
@@ -14,7 +14,9 @@ runScriptTestsOn(await cluster.masterOf('{q}'), cluster.redis)
 afterAll(() => cluster.stop())
 
 it('is one of three nodes that the scripts run on', async () => {
-  const store = await ScriptStore.start()
+  const store = new ScriptStore()
+
+  await store.start()
 
   expect(cluster.nodes).toContain(store.server)
   expect(cluster.nodes).toHaveLength(3)

@@ -1,14 +1,9 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { ScriptStore, shortly } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { type AcquireRequest, acquirePermits } from './acquire-permits.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 const slow = { kind: 'bucket', limit: 10, windowMs: 1_000, burst: 2, jitterMs: 0 } as const
 

@@ -1,19 +1,14 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { beginGroup } from '../../../test/support/script-store/shared-limits.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { parseLimit } from '../../limits/definition.ts'
-import { ScriptStore, shortly } from '../../testing/script-store.ts'
-import { beginGroup } from '../../testing/shared-limits.ts'
 import type { AcquireRequest } from './acquire-permits.ts'
 import { acquireShared } from './acquire-shared.ts'
 import { learnShared } from './learn-shared.ts'
 import { registerLimits } from './register-limits.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 const slow = { kind: 'bucket', limit: 10, windowMs: 1_000, burst: 2, jitterMs: 0 } as const
 const daily = { kind: 'window', limit: 3, windowMs: 86_400_000 } as const

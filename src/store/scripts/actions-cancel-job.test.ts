@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { finishedAs, jobsOf, record, ScriptStore } from '../../testing/script-store.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { finishedAs, jobsOf, record } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { cancelJob } from './cancel-job.ts'
 import type { Finish } from './finish-and-claim.ts'
 import { addressOf, readJob } from './read-job.ts'
@@ -7,17 +8,10 @@ import { takeDeadLetter } from './take-dead-letter.ts'
 
 /** Single jobs of an action: cancelled, read, and taken out of the dead letters. */
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
+const store = useScriptStore()
 beforeEach(async () => {
-  await store.begin()
   await store.openAction('mail')
 })
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
 
 const dead: Finish = { outcome: 'dead', reason: 'failed', error: '{"message":"no"}' }
 const FIRST = 'normal:@mail:1000000000:a'

@@ -1,18 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { finishedAs, jobsOf, record, ScriptStore } from '../../testing/script-store.ts'
+import { describe, expect, it } from 'vitest'
+import { finishedAs, jobsOf, record } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import type { ClaimReply, Finish } from './finish-and-claim.ts'
 import { takeDeadLetter } from './take-dead-letter.ts'
 
 /** What finish-and-claim does with the jobs of an action. */
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 const dead: Finish = { outcome: 'dead', reason: 'failed', error: '{"message":"no"}' }
 const retry: Finish = { outcome: 'retry', delayMs: 1_000, error: '{"message":"no"}' }

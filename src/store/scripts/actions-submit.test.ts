@@ -1,18 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { jobsOf, record, ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { jobsOf, record } from '../../../test/support/script-store/script-jobs.ts'
+import type { ScriptStore } from '../../../test/support/script-store/script-store.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { idDigest } from '../names.ts'
 import { addressOf, readJob } from './read-job.ts'
 
 /** What submit-jobs does with the jobs of an action. */
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 function submitNamed(ids: readonly string[], lane: string) {
   const entries = ids.flatMap((id) => [idDigest('a', id), record(id)])

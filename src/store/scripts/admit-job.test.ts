@@ -1,16 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { jobsOf, ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { jobsOf } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { admitJob } from './admit-job.ts'
 import type { ClaimReply } from './finish-and-claim.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 /** At 100/s without jitter: a permit every 10 ms. */
 const limits = {

@@ -1,15 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { record, ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { record } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { auditDelayed } from './audit-delayed.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 function audit(isRepairing = true, holders: readonly string[] = []) {
   return auditDelayed(store.requests(), holders, { isRepairing, nowUs: store.nowUs })

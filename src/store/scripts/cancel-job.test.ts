@@ -1,17 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { finishedAs, jobsOf, record, ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { finishedAs, jobsOf, record } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { idDigest } from '../names.ts'
 import { cancelJob } from './cancel-job.ts'
 import { addressOf, readJob } from './read-job.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 function cancel(id: string, tenant = 'a') {
   return cancelJob(store.requests(), addressOf(id, tenant), store.nowUs)

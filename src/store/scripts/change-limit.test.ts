@@ -1,16 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { beginGroup } from '../../../test/support/script-store/shared-limits.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { type LimitDefinition, parseLimit } from '../../limits/definition.ts'
-import { ScriptStore, shortly } from '../../testing/script-store.ts'
-import { beginGroup } from '../../testing/shared-limits.ts'
 import { changeLimit } from './change-limit.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 function change(definition: LimitDefinition, isDeclared = false, name = 'gitlab'): Promise<void> {
   const rule = parseLimit(name, definition)

@@ -1,20 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { ScriptStore } from '../../testing/script-store.ts'
+import { beforeEach, expect, it } from 'vitest'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { changeSchedule } from './change-schedule.ts'
 import { setSchedule } from './set-schedule.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
+const store = useScriptStore()
 beforeEach(async () => {
-  await store.begin()
   const schedule = { name: 'nightly', definition: '{}', dueUs: '1060000000', onlyIfAbsent: false }
   await setSchedule(store.requests('maker'), schedule, store.nowUs)
 })
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
 
 function change(verb: 'remove' | 'pause' | 'resume', options: { name?: string; dueUs?: string; client?: string } = {}) {
   const { name = 'nightly', dueUs = '1120000000', client } = options

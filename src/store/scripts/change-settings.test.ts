@@ -1,15 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { jobsOf, ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { jobsOf } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { changeSettings } from './change-settings.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 const slow = { name: 'tenant', kind: 'bucket', count: 1, window: 1_000_000, burst: 1, jitter: 0 } as const
 

@@ -1,18 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { jobsOf, record, ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { jobsOf, record } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { cancelJob } from './cancel-job.ts'
 import { endAction } from './end-action.ts'
 import { freeTrash } from './free-trash.ts'
 import { addressOf, readJob } from './read-job.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 it('completes an action without jobs when it is sealed', async () => {
   await store.openAction('mail')

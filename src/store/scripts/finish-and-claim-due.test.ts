@@ -1,16 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { record, ScriptStore, shortly } from '../../testing/script-store.ts'
+import { describe, expect, it } from 'vitest'
+import { record, shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { cancelJob } from './cancel-job.ts'
 import { addressOf } from './read-job.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 describe('what is due', () => {
   it('asks to come again while tenants are left that a change of limits puts back in line', async () => {

@@ -1,16 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { finishedAs, ScriptStore, shortly } from '../../testing/script-store.ts'
+import { describe, expect, it } from 'vitest'
+import { finishedAs, shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import type { ClaimReply, Lesson } from './finish-and-claim.ts'
 import { readLimits } from './read-limits.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 const SECOND = 1_000_000
 /** A permit every 100 ms, ten at once. */

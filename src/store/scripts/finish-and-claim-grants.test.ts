@@ -1,17 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { ScriptStore, shortly } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { changeTenant } from './change-tenant.ts'
 
 const bucket = { kind: 'bucket', limit: 10, windowMs: 1_000, burst: 2, jitterMs: 100 } as const
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 /** What the limits of the queue have granted and denied so far. */
 async function counted(): Promise<Record<string, string>> {

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { finishedAs, record, ScriptStore } from '../../testing/script-store.ts'
+import { describe, expect, it } from 'vitest'
+import { finishedAs, record } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { pauseQueue } from './pause-queue.ts'
 
-let store: ScriptStore
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 const IDLE = { idleForMs: 30_000 }
 

@@ -1,16 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { finishedAs, shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import type { QueueOptions } from '../../engine/queue-options.ts'
-import { finishedAs, ScriptStore, shortly } from '../../testing/script-store.ts'
 import type { ClaimReply } from './finish-and-claim.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 describe('limits', () => {
   const bucket = { kind: 'bucket', limit: 10, windowMs: 1_000, burst: 2, jitterMs: 100 } as const

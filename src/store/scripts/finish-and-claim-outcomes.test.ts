@@ -1,15 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { finishedAs, ScriptStore, shortly } from '../../testing/script-store.ts'
+import { describe, expect, it } from 'vitest'
+import { finishedAs, shortly } from '../../../test/support/script-store/script-jobs.ts'
+import type { ScriptStore } from '../../../test/support/script-store/script-store.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { keyPrefix } from '../keys.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 const ERROR = '{"name":"E","message":"m"}'
 

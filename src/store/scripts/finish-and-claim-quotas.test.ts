@@ -1,18 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { finishedAs, record, shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { decodeJobs } from '../../engine/job.ts'
-import { finishedAs, record, ScriptStore, shortly } from '../../testing/script-store.ts'
 import { admitJob } from './admit-job.ts'
 import { changeSettings } from './change-settings.ts'
 import type { ClaimReply, Finish, Lesson } from './finish-and-claim.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 const SECOND = 1_000_000
 const succeeded: Finish = { outcome: 'succeeded' }

@@ -1,16 +1,12 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { finishedAs, ScriptStore, shortly } from '../../testing/script-store.ts'
-import { beginGroup, sharedLimit } from '../../testing/shared-limits.ts'
+import { expect, it } from 'vitest'
+import { finishedAs, shortly } from '../../../test/support/script-store/script-jobs.ts'
+import type { ScriptStore } from '../../../test/support/script-store/script-store.ts'
+import { beginGroup, sharedLimit } from '../../../test/support/script-store/shared-limits.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { acquireShared } from './acquire-shared.ts'
 import type { ClaimReply } from './finish-and-claim.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 function claimOf(queue: string, wanted: number, claim: Parameters<ScriptStore['claim']>[1] = {}): Promise<ClaimReply> {
   store.use(queue)

@@ -1,17 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { jobsOf, ScriptStore, shortly } from '../../testing/script-store.ts'
+import { describe, expect, it } from 'vitest'
+import { jobsOf, shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { cancelJob } from './cancel-job.ts'
 import { changeTenant } from './change-tenant.ts'
 import { addressOf } from './read-job.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 const ERROR = '{"name":"E","message":"m"}'
 

@@ -1,19 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { checkQueueOptions, declaredSettings } from '../../engine/queue-options.ts'
 import { parseLimit, type WindowDefinition } from '../../limits/definition.ts'
 import { zoneOffsets } from '../../limits/zone-offsets.ts'
-import { ScriptStore, shortly } from '../../testing/script-store.ts'
 import type { DeclaredSettings, WindowRule } from '../settings.ts'
 import { registerQueue } from './register-queue.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 const SECOND = 1_000_000
 const HOUR = 3_600 * SECOND

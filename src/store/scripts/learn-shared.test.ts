@@ -1,16 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { ScriptStore, shortly } from '../../testing/script-store.ts'
-import { beginGroup } from '../../testing/shared-limits.ts'
+import { expect, it } from 'vitest'
+import { shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { beginGroup } from '../../../test/support/script-store/shared-limits.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { acquireShared } from './acquire-shared.ts'
 import { learnShared, type SharedLesson } from './learn-shared.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 function acquire() {
   const asked = { limits: ['gitlab'], level: 'normal', permits: [1], stale: undefined, nowUs: store.nowUs } as const

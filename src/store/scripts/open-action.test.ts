@@ -1,14 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { record, ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { record } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 it('makes an action that is open and holds nothing', async () => {
   const { reply, changes } = await store.changesOf(() => store.openAction('mail'))

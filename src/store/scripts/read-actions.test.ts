@@ -1,15 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { finishedAs, ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { finishedAs } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { readActions } from './read-actions.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 function read(names: string[], withStatistics = false) {
   return readActions(store.requests(), names, { withStatistics, nowUs: store.nowUs })

@@ -1,17 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { finishedAs, ScriptStore } from '../../testing/script-store.ts'
-import { beginGroup } from '../../testing/shared-limits.ts'
+import { describe, expect, it } from 'vitest'
+import { finishedAs } from '../../../test/support/script-store/script-jobs.ts'
+import { beginGroup } from '../../../test/support/script-store/shared-limits.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { changeTenant } from './change-tenant.ts'
 import { readCongestion } from './read-congestion.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 const SECOND = 1_000_000
 

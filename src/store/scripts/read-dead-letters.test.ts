@@ -1,15 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { finishedAs, ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { finishedAs } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { readDeadLetters } from './read-dead-letters.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 async function bury(tenant: string): Promise<void> {
   await store.submit(tenant, 1)

@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { finishedAs, record, ScriptStore } from '../../testing/script-store.ts'
+import { describe, expect, it } from 'vitest'
+import { finishedAs, record } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { idDigest } from '../names.ts'
 import { cancelJob } from './cancel-job.ts'
 import { changeTenant } from './change-tenant.ts'
@@ -7,14 +8,7 @@ import { explainJob } from './explain-job.ts'
 import type { Finish } from './finish-and-claim.ts'
 import { addressOf, readJob } from './read-job.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 const ID = 'normal:default:1000000000:a'
 

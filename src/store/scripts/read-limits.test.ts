@@ -1,16 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { changeTenant } from './change-tenant.ts'
 import { readLimits } from './read-limits.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 const limits = {
   queue: { kind: 'bucket', limit: 100, windowMs: 1_000, burst: 2, jitterMs: 0 },

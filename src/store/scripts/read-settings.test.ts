@@ -1,17 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { changeSettings } from './change-settings.ts'
 import { pauseQueue } from './pause-queue.ts'
 import { readSettings } from './read-settings.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin({ quantum: 7, alpha: 5 }))
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore({ quantum: 7, alpha: 5 })
 
 function read() {
   return readSettings(store.requests(), store.nowUs)

@@ -1,15 +1,9 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { ScriptStore } from '../../testing/script-store.ts'
-import { beginGroup } from '../../testing/shared-limits.ts'
+import { expect, it } from 'vitest'
+import { beginGroup } from '../../../test/support/script-store/shared-limits.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { readSharedLimits } from './read-shared-limits.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 it('shows what all queues have in flight under a shared limit, and changes nothing', async () => {
   await beginGroup(store, { kind: 'concurrency', max: 5 }, { a: 2, b: 2 })

@@ -1,21 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { parseLimit } from '../../limits/definition.ts'
-import { ScriptStore } from '../../testing/script-store.ts'
 import { changeLimit } from './change-limit.ts'
 import { readSharedLimits } from './read-shared-limits.ts'
 import { registerLimits } from './register-limits.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
+const store = useScriptStore()
 beforeEach(async () => {
   await store.empty()
   store.group = 'gitlab'
 })
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
 
 function register(rate: string, isAgain = false): Promise<void> {
   const rules = { gitlab: parseLimit('gitlab', rate) }

@@ -1,18 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { jobsOf, record, ScriptStore, shortly } from '../../testing/script-store.ts'
+import { describe, expect, it } from 'vitest'
+import { jobsOf, record, shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { changeSettings } from './change-settings.ts'
 import { readLimits } from './read-limits.ts'
 import { assertFormat } from './register-queue.ts'
 import type { SubmitLine } from './submit-jobs.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 it('makes a queue known in a new store, its limits open', async () => {
   await store.empty()

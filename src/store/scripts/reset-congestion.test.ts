@@ -1,16 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { readCongestion } from './read-congestion.ts'
 import { resetCongestion } from './reset-congestion.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 function reset(tenant: string) {
   return resetCongestion(store.requests(), tenant, store.nowUs)

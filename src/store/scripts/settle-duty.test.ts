@@ -1,20 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { ScriptStore } from '../../testing/script-store.ts'
+import { beforeEach, expect, it } from 'vitest'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { type DutyOutcome, settleDuty } from './settle-duty.ts'
 import type { Duty } from './take-duty.ts'
 import { watchAction } from './watch-action.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
+const store = useScriptStore()
 beforeEach(async () => {
-  await store.begin()
   await store.client.hset('test:{q}:q:queue', 'aggregated:SEND', '1')
 })
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
 
 /** An action of which all but its aggregate is done, and the duty to make that. */
 async function aggregating(options: { webhook?: string } = {}): Promise<Duty> {

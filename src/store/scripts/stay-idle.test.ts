@@ -1,18 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { finishedAs, record, ScriptStore } from '../../testing/script-store.ts'
-import { beginGroup } from '../../testing/shared-limits.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { finishedAs, record } from '../../../test/support/script-store/script-jobs.ts'
+import { beginGroup } from '../../../test/support/script-store/shared-limits.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { type Rest, type Resting, stayIdle } from './stay-idle.ts'
 
-let store: ScriptStore
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
+const store = useScriptStore()
 beforeEach(async () => {
-  await store.begin()
   await store.claim(1)
 })
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
 
 /** A client of the queue that is in use now. */
 function resting(client: string, levels = 'high normal low'): Resting {

@@ -1,17 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { record } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { StoreOutOfMemoryError } from '../../errors.ts'
-import { record, ScriptStore } from '../../testing/script-store.ts'
 import { changeTenant } from './change-tenant.ts'
 import { submitJobs } from './submit-jobs.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 it('puts jobs at the end of their lane and their tenant in line', async () => {
   const { reply, changes } = await store.changesOf(() => store.submit('a', 2))

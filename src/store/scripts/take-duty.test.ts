@@ -1,17 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { ScriptStore } from '../../testing/script-store.ts'
+import { describe, expect, it } from 'vitest'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { declareAggregates } from './declare-aggregates.ts'
 import { settleDuty } from './settle-duty.ts'
 import { type DutyTaker, takeDuty } from './take-duty.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 const take = (client?: string) => store.takeDuty(client)
 

@@ -1,16 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { setSchedule } from './set-schedule.ts'
 import { takeSchedules } from './take-schedules.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 async function make(name: string, dueUs: string, definition = '{}'): Promise<void> {
   await setSchedule(store.requests('maker'), { name, definition, dueUs, onlyIfAbsent: false }, store.nowUs)

@@ -1,19 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { record, ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { record } from '../../../test/support/script-store/script-jobs.ts'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { changeSchedule } from './change-schedule.ts'
 import { readSchedules, type StoredSchedule } from './read-schedules.ts'
 import { setSchedule } from './set-schedule.ts'
 import { takeSchedules } from './take-schedules.ts'
 import { type Tick, tickSchedules } from './tick-schedules.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin())
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore()
 
 /** A schedule that is due at this moment. */
 async function due(name = 'nightly'): Promise<StoredSchedule> {

@@ -1,15 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { ScriptStore } from '../../testing/script-store.ts'
+import { expect, it } from 'vitest'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { unparkTenants } from './unpark-tenants.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
-beforeEach(() => store.begin({ limits: { tenant: { kind: 'bucket', limit: 1, windowMs: 1_000, jitterMs: 0 } } }))
-afterEach(async () => expect(await store.keysMetTooLate()).toEqual([]))
-afterAll(() => store.stop())
+const store = useScriptStore({ limits: { tenant: { kind: 'bucket', limit: 1, windowMs: 1_000, jitterMs: 0 } } })
 
 function unpark() {
   return unparkTenants(store.requests(), store.nowUs)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
 import { dumpKeyspace, type Keyspace, loadKeyspace } from './keyspace.ts'
-import { startRedis, type TestRedis } from './redis-server.ts'
 
 let server: TestRedis
 beforeAll(async () => {

@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { ScriptStore } from './script-store.ts'
+import { beforeEach, expect, it } from 'vitest'
+import { useScriptStore } from './use-script-store.ts'
 
-let store: ScriptStore
-
-beforeAll(async () => {
-  store = await ScriptStore.start()
-})
+const store = useScriptStore()
 beforeEach(() => store.empty())
-afterAll(() => store.stop())
 
 async function run(body: string): Promise<void> {
   const sha = (await store.client.script('LOAD', `#!lua\n${body}`)) as string

@@ -1,7 +1,8 @@
 import type { Redis as Client } from 'ioredis'
-import type { TestRedis } from './redis-server.ts'
+import * as scripts from '../../../src/store/scripts.generated.ts'
+import type { TestRedis } from '../../../src/testing/redis-server.ts'
 
-export interface ScriptCall {
+interface ScriptCall {
   readonly sha: string
   /** The keys it was called with. */
   readonly declared: readonly string[]
@@ -34,8 +35,16 @@ export class ScriptMonitor {
     this.#monitor.disconnect()
   }
 
-  /** The calls since the last question; waits until everything that `client` has sent was seen. */
-  async callsSoFar(client: Client): Promise<ScriptCall[]> {
+  /**
+   * Keys that a script chose itself and met only after its first write, since the last question; waits until everything
+   * that `client` has sent was seen.
+   */
+  async keysMetTooLate(client: Client): Promise<string[]> {
+    const calls = await this.#callsSoFar(client)
+    return [...new Set(calls.flatMap(metTooLate))]
+  }
+
+  async #callsSoFar(client: Client): Promise<ScriptCall[]> {
     const mark = `mark ${++this.#marks}`
     const seen = new Promise<void>((resolve) => {
       const look = (_time: string, args: string[]) => {
@@ -67,4 +76,20 @@ export class ScriptMonitor {
     const keys = args.slice(1).filter((arg) => /^[^:]+:\{[^}]+\}:/.test(arg))
     this.#current?.commands.push({ name, isWrite: this.#writes.has(name), keys })
   }
+}
+
+const nameBySha = new Map(Object.values(scripts).map(({ sha, name }) => [sha as string, name as string]))
+
+function metTooLate({ sha, declared, commands }: ScriptCall): string[] {
+  const met = new Set(declared)
+  const late: string[] = []
+  let hasWritten = false
+  for (const { name, isWrite, keys } of commands) {
+    for (const key of keys) {
+      if (hasWritten && !met.has(key)) late.push(`${nameBySha.get(sha) ?? sha}: ${name} ${key}`)
+      met.add(key)
+    }
+    hasWritten ||= isWrite
+  }
+  return late
 }

@@ -1,6 +1,6 @@
-import type { LimitDefinition } from '../limits/definition.ts'
-import { parseLimit } from '../limits/definition.ts'
-import type { Shared } from '../limits/shared.ts'
+import type { LimitDefinition } from '../../../src/limits/definition.ts'
+import { parseLimit } from '../../../src/limits/definition.ts'
+import type { Shared } from '../../../src/limits/shared.ts'
 import type { ScriptStore } from './script-store.ts'
 
 /** A limit of the group `gitlab`, as a script test attaches it. */
