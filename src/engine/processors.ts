@@ -81,7 +81,8 @@ export class Processors {
         type: job.type,
       })
     }
-    const { unknownSince } = job.record.history
+    const { since, reason } = job.record.history
+    const unknownSince = reason === 'unknown-type' ? since : 0
     // Both by the clock of the store, which a fence is made of: this process's may be hours wrong.
     const claimedAt = Number(job.fence) / 1000
     if (unknownSince > 0 && claimedAt - unknownSince >= this.#unknownTypeMs) {

@@ -26,7 +26,7 @@ describe('a record', () => {
 
           expect(record).toEqual({
             cost,
-            history: { attempts: 0, stalls: 0, throttles: 0, unknownSince: 0, reason: '', error: undefined },
+            history: { attempts: 0, stalls: 0, throttles: 0, since: 0, reason: '', error: undefined },
             createdAt: created,
             type,
             givenId: id ?? undefined,
@@ -53,7 +53,7 @@ describe('a record', () => {
       attempts: 3,
       stalls: 1,
       throttles: 2,
-      unknownSince: 1_700_000_000_000,
+      since: 1_700_000_000_000,
       reason: 'retry',
     })
     expect(history.error).toMatchObject({ name: 'RangeError', message: 'a, b\nc' })

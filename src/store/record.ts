@@ -21,8 +21,11 @@ interface JobHistory {
   readonly stalls: number
   /** Times the upstream pushed it back. */
   readonly throttles: number
-  /** Since when no worker has known its type, in ms since 1970. */
-  readonly unknownSince: number
+  /**
+   * When it began to wait for that reason, in ms since 1970 by the clock of the store; 0: not known. Of a type that no worker
+   * knows, when it was first met.
+   */
+  readonly since: number
   /** Why it waits, or why it died. */
   readonly reason: DelayReason | DeadReason | ''
   readonly error: JobErrorRecord | undefined
@@ -46,7 +49,7 @@ export interface JobRecord {
   readonly payload: string
 }
 
-const noHistory: JobHistory = { attempts: 0, stalls: 0, throttles: 0, unknownSince: 0, reason: '', error: undefined }
+const noHistory: JobHistory = { attempts: 0, stalls: 0, throttles: 0, since: 0, reason: '', error: undefined }
 const noOptions: JobOptions = {}
 const ASTERISK = 42
 
@@ -144,12 +147,12 @@ function decodeHistory(text: string): JobHistory {
   // With s: JSON leaves some separators of lines as they are (U+2028), and an error may quote anything.
   const match = /^(\d+),(\d+),(\d+),(\d+),([^,]*),(.*)$/s.exec(text)
   if (!match) throw new TypeError(`not a job's history: ${text.slice(0, 60)}`)
-  const [, attempts, stalls, throttles, unknownSince, reason = '', error = ''] = match
+  const [, attempts, stalls, throttles, since, reason = '', error = ''] = match
   return {
     attempts: Number(attempts),
     stalls: Number(stalls),
     throttles: Number(throttles),
-    unknownSince: Number(unknownSince),
+    since: Number(since),
     // No script writes another.
     reason: reason as JobHistory['reason'],
     error: error === '' ? undefined : (JSON.parse(error) as JobErrorRecord),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { describeExplanation as inWords } from '../../src/engine/explain/explanation.ts'
-import { type Explanation, PermanentError, type Queue } from '../../src/index.ts'
+import { type Explanation, PermanentError, type Queue, type QueueOptions } from '../../src/index.ts'
 import { until, useEngine } from './engine.ts'
 
 const engine = useEngine()
@@ -96,11 +96,14 @@ describe('a tenant', () => {
     expect(binds?.since).toBeLessThanOrEqual(at)
   })
 
-  it.each([
-    ['a window', { kind: 'window', limit: 1, windowMs: 86_400_000 }],
-    ['slots', { kind: 'concurrency', max: 1 }],
-  ] as const)('knows since when %s of the queue is used up', async (_, limit) => {
-    const queue = engine.queue({ limits: { queue: limit } })
+  it.each<[string, NonNullable<QueueOptions['limits']>]>([
+    ['a window of the queue is used up', { queue: { kind: 'window', limit: 1, windowMs: 86_400_000 } }],
+    ['slots of the queue are used up', { queue: { kind: 'concurrency', max: 1 } }],
+    ['a quota of the queue waits for its first answer', { queue: { kind: 'quota' } }],
+    ['slots of its level are used up', { levels: { normal: { kind: 'concurrency', max: 1 } } }],
+    ['a quota of its level waits for its first answer', { levels: { normal: { kind: 'quota' } } }],
+  ])('knows since when %s', async (_, limits) => {
+    const queue = engine.queue({ limits })
     await queue.submit({ jobs: [1, 2].map((payload) => ({ type: 'T', tenant: 'a', payload })) })
     await queue.claim(1)
 
@@ -183,6 +186,7 @@ describe('a job', () => {
 
     expect(gatesOf(explanation)).toBe('queue+ level+ tenant+ job+ lane- parked+ turn+ workers-')
     expect(explanation?.binds).toMatchObject({ gate: 'lane', lane: 'default', ahead: 1, lanes: 1 })
+    expect(explanation?.since).toBeLessThanOrEqual(explanation?.at ?? 0)
   })
 
   it('waits for the job before it in an ordered lane', async () => {
@@ -219,8 +223,11 @@ describe('a job', () => {
     )
 
     expect(gates.map((gate) => gate?.gate === 'job' && gate.reason)).toEqual(['scheduled', 'retry', 'upstream'])
-    for (const gate of gates) expect(gate?.until).toBeGreaterThan(Date.now())
-    expect(gates[0]?.since).toBeLessThanOrEqual(Date.now())
+    for (const gate of gates) {
+      expect(gate?.until).toBeGreaterThan(Date.now())
+      expect(gate?.since).toBeGreaterThan(Date.now() - 10_000)
+      expect(gate?.since).toBeLessThanOrEqual(Date.now())
+    }
   })
 
   it('that runs says where, since when and until when it is leased', async () => {

@@ -32,16 +32,14 @@ export function jobGate(facts: JobFacts): Gate {
   return { ...shared, open: state === 'waiting', since, until, text: sentence(facts, reason) }
 }
 
-/** What failed or was pushed back does not say when: its record has no place for that. */
 function sinceWhen(facts: JobFacts, reason: DelayReason | DeadReason | undefined): number | undefined {
-  const { state, claimed, unknown_since: unknownSince } = facts.job
+  const { state, claimed, since } = facts.job
   if (state === 'running') return claimed
   if (state !== 'delayed') return undefined
-  if (reason === 'scheduled') return createdAt(facts)
-  return reason === 'unknown-type' ? unknownSince : undefined
+  return reason === 'scheduled' ? createdAt(facts.job) : since
 }
 
-function createdAt({ job }: JobFacts): number | undefined {
+function createdAt(job: JobFacts['job']): number | undefined {
   return job.created === undefined ? undefined : Number.parseInt(job.created, 36)
 }
 
@@ -80,6 +78,7 @@ export function laneGate({ job }: JobFacts, place: Place): Gate[] {
   const { lane } = job
   if (!lane) return []
   const { ahead, lanes, lanes_before: lanesBefore, busy } = lane
+  const since = job.since ?? createdAt(job)
   const busyWith = busy === undefined ? [] : [busy]
   const shared = { gate: 'lane', lane: place.lane, ahead, lanes, lanesBefore, busyWith } as const
   const others = lanesBefore > 0 ? `; ${lanesBefore} of its tenant's ${lanes} lanes have their turn first` : ''
@@ -89,5 +88,6 @@ export function laneGate({ job }: JobFacts, place: Place): Gate[] {
     return [{ ...shared, ...rest, open: false, text }]
   }
   if (ahead === 0) return [{ ...shared, ...rest, open: true, text: `first in its lane "${place.lane}"${others}` }]
-  return [{ ...shared, ...rest, open: false, text: `${ahead} jobs of its lane "${place.lane}" go before it${others}.` }]
+  const text = `${ahead} jobs of its lane "${place.lane}" go before it${others}.`
+  return [{ ...shared, ...rest, since, open: false, text }]
 }

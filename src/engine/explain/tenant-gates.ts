@@ -121,7 +121,7 @@ export function workersGate({ now, queue, workers }: TenantFacts): Gate {
   if (idle > 0) return { ...shared, open: true, since: undefined, text: `processes that wait for work: ${idle}` }
   if (busy > 0) {
     const text = `All hands known are full: ${busy} processes hold ${running} jobs; ${last}.`
-    return { ...shared, open: false, since: undefined, text }
+    return { ...shared, open: false, since: lastClaimAt, text }
   }
   const text = `Nobody claims: no process waits for work or holds any; ${last}. Is a worker running that serves this level?`
   return { ...shared, open: false, since: lastClaimAt, text }

@@ -3,12 +3,14 @@
 local queue = require "queue"
 local tenants = require "tenants"
 local places = require "places"
+local record = require "record"
 local time = require "time"
 
 local explaining = {}
 
 local HOLDERS = 200 -- leases looked through for the clients that hold them
 local LOOKED_AT = 1000 -- places looked through for one job, or one lane
+local CLAIMS = 50 -- of those with a lease, looked through for the last job of a level
 local BUSY_SHOWN = 5 -- jobs that ordered lanes wait for
 
 -- nil for never, and for what waits for an event rather than for a moment.
@@ -44,9 +46,41 @@ function explaining.workers(q)
   return { idle = idle, busy = holders, running = q.running }
 end
 
+-- When the last job was claimed that ran on the level, of those that still run; nil: that is too long ago to say.
+local function claimed_on(q, level)
+  for _, member in ipairs(redis.call("ZREVRANGE", q.keys.leases, 0, CLAIMS - 1)) do
+    local fence = string.match(member, "^(%d+):")
+    local claim = redis.call("HGETALL", q.keys.prefix .. "claim:" .. fence)
+    for i = 1, #claim, 2 do
+      local _, stood_on = record.of_claimed(claim[i + 1])
+      if (stood_on or places.parse(claim[i])) == level then
+        return tonumber(fence)
+      end
+    end
+  end
+  return nil
+end
+
+-- When a limit of this scope last granted a job, or parked its tenant for want of that. Of what other queues share
+-- nobody knows.
+local function last_grant(q, scope, state, tenant)
+  if state.is_shared then
+    return nil
+  elseif scope == "queue" then
+    return q.fence
+  elseif scope ~= "tenant" then
+    return claimed_on(q, scope)
+  end
+  local latest = 0
+  for _, at in pairs(tenant.at) do
+    latest = math.max(latest, at.since)
+  end
+  return latest > 0 and latest or nil
+end
+
 -- Since when a limit that grants nothing has not: since its upstream closed it, or the store restarted, or else since
 -- the last grant, because it can only fill up after that. nil: it grants, or nobody knows.
-local function closed_since(q, scope, state)
+local function closed_since(q, scope, state, tenant)
   if state.meter.available(state) > 0 then
     return nil
   end
@@ -58,10 +92,8 @@ local function closed_since(q, scope, state)
     return state.fence
   elseif state.rule.kind == "window" then
     return state.last
-  elseif state.rule.kind == "concurrency" and scope == "queue" and not state.is_shared then
-    return q.fence
   end
-  return nil
+  return last_grant(q, scope, state, tenant)
 end
 
 -- By scope and name, of those that grant nothing. The limits are open.
@@ -71,7 +103,7 @@ function explaining.closed_limits(q, tenant)
   local function add(scope, states)
     for _, state in ipairs(states) do
       if not state.rule.is_share then
-        local since = closed_since(q, scope, state)
+        local since = closed_since(q, scope, state, tenant)
         found[scope .. "/" .. state.rule.name] = since and ms(math.min(since, q.now))
       end
     end
@@ -187,10 +219,9 @@ function explaining.job(q, found, tenant)
     client = found.client, fence = found.fence, action = action_of(q, found),
   }
   if found.text then
-    local record = require "record"
-    local attempts, stalls, throttles, unknown_since, reason = record.history(found.text)
+    local attempts, stalls, throttles, since, reason = record.history(found.text)
     facts.attempts, facts.stalls, facts.throttles = attempts, stalls, throttles
-    facts.unknown_since = unknown_since > 0 and unknown_since or nil
+    facts.since = since > 0 and since or nil
     facts.reason = reason ~= "" and reason or nil
     facts.created = string.match(found.text, "^[^\n]*\n([^\n]*)\n")
   end

@@ -123,11 +123,11 @@ end
 -- A lease ran out under this job: at the front again, the k-th time after 2^(k-1) - 1 s, in the end a dead letter.
 -- Answers where it is now: waiting, delayed or failed.
 function moves.stalled(q, tenant, level, lane, sequence, job, text)
-  local attempts, stalls, throttles, unknown_since, _, error = record.history(text)
+  local attempts, stalls, throttles, _, _, error = record.history(text)
   stalls = stalls + 1
   queue.count(q, "stalled", 1)
   moves.tell(q, "job.stalled", job, "lease")
-  text = record.with_history(text, attempts, stalls, throttles, unknown_since, "stall", error)
+  text = record.with_history(text, attempts, stalls, throttles, math.floor(q.now / 1000), "stall", error)
   if stalls > q.settings.max_stalls then
     moves.bury(q, job, text, "stalled")
     moves.ended(q, tenant, level, lane, job)

@@ -28,8 +28,8 @@ end
 
 -- Until the instant that its outcome gives; the reason goes into its history.
 local function come_again(q, tenant, job, outcome, delay, detail, text)
-  local attempts, stalls, throttles, unknown_since, _, error = record.history(text)
-  local reason
+  local attempts, stalls, throttles, unknown_since, reason, error = record.history(text)
+  local since = math.floor(q.now / 1000)
   if outcome == "retry" then
     attempts, reason, error = attempts + 1, "retry", detail
     moves.tell(q, "job.failed", job, faults.short(detail))
@@ -42,16 +42,16 @@ local function come_again(q, tenant, job, outcome, delay, detail, text)
     tenants.throttle(q, tenant)
     pace.open(tenant).backoff = math.floor(delay / 1000)
   else
-    unknown_since = unknown_since > 0 and unknown_since or math.floor(q.now / 1000)
+    since = reason == "unknown-type" and unknown_since > 0 and unknown_since or since
     reason = "unknown-type"
   end
-  text = record.with_history(text, attempts, stalls, throttles, unknown_since, reason, error)
+  text = record.with_history(text, attempts, stalls, throttles, since, reason, error)
   moves.postpone(q, tenant, job, text, q.now + delay)
 end
 
 local function bury(q, job, why, error, text)
-  local attempts, stalls, throttles, unknown_since = record.history(text)
-  moves.bury(q, job, record.with_history(text, attempts + 1, stalls, throttles, unknown_since, why, error), why)
+  local attempts, stalls, throttles = record.history(text)
+  moves.bury(q, job, record.with_history(text, attempts + 1, stalls, throttles, 0, why, error), why)
 end
 
 -- Of a job that has ended by its worker's word: what an action counts and keeps of it.

@@ -1,5 +1,6 @@
 -- A job's record: "<history>\n<rest>". The rest (created, type, given id, options, payload) is the caller's and never
--- read here. A fresh job has an empty history; else it is "attempts,stalls,throttles,unknown since ms,reason,error".
+-- read here. A fresh job has an empty history; else it is "attempts,stalls,throttles,since ms,reason,error".
+-- Since is when it began to wait for that reason: of a type that nobody knows, when it was first met.
 -- A job that costs more than one permit has "*<cost>;" before all that. A record that is damaged counts as that of a
 -- fresh job, so that no script fails on it: whoever claims it cannot read it, and makes it a dead letter.
 local record = {}
@@ -57,22 +58,22 @@ local function start(text)
   return byte(text) == ASTERISK and (find(text, ";", 1, true) or 0) + 1 or 1
 end
 
--- attempts, stalls, throttles, unknown_since, reason, error
+-- attempts, stalls, throttles, since, reason, error
 function record.history(text)
   local from = start(text)
   if byte(text, from) == LINE_BREAK then
     return 0, 0, 0, 0, "", ""
   end
-  local attempts, stalls, throttles, unknown_since, reason, error =
+  local attempts, stalls, throttles, since, reason, error =
     match(text, "^(%d+),(%d+),(%d+),(%d+),([^,\n]*),([^\n]*)\n", from)
   if not attempts then
     return 0, 0, 0, 0, "", ""
   end
-  return tonumber(attempts), tonumber(stalls), tonumber(throttles), tonumber(unknown_since), reason, error
+  return tonumber(attempts), tonumber(stalls), tonumber(throttles), tonumber(since), reason, error
 end
 
-function record.with_history(text, attempts, stalls, throttles, unknown_since, reason, error)
-  local head = string.format("%d,%d,%d,%.0f,%s,%s", attempts, stalls, throttles, unknown_since, reason, error)
+function record.with_history(text, attempts, stalls, throttles, since, reason, error)
+  local head = string.format("%d,%d,%d,%.0f,%s,%s", attempts, stalls, throttles, since, reason, error)
   local rest = find(text, "\n", 1, true)
   if not rest then
     return head .. "\n" .. text

@@ -19,7 +19,7 @@ export interface JobFacts extends TenantFacts {
     readonly attempts?: number
     readonly stalls?: number
     readonly throttles?: number
-    readonly unknown_since?: number
+    readonly since?: number
     /** Base 36. */
     readonly created?: string
     readonly action?: { readonly state: string; readonly is_sealed: boolean; readonly ended?: number }

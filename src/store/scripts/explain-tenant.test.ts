@@ -62,6 +62,19 @@ it('says since when a limit has parked a tenant, however long it was in line bef
   expect(limits).toMatchObject([{ scope: 'tenant', kind: 'concurrency', available: 0 }])
 })
 
+it('says since when slots of a level are full: since the last claim on that level, whatever was claimed on others', async () => {
+  await store.begin({ limits: { levels: { low: { kind: 'concurrency', max: 1 } } } })
+  await store.submit('a', 2, { level: 'low' })
+  await store.submit('b', 1, { level: 'high' })
+  await store.claim(1, { levels: 'low' })
+  store.now += 1_000_000
+  await store.claim(1, { levels: 'high' })
+
+  const { facts } = await explain('a')
+
+  expect(facts.closed_limits).toEqual({ 'low/low': 1_000_000 })
+})
+
 it('knows a tenant that never was as one with nothing', async () => {
   const { facts } = await store.outOfMemory(() => explain('nobody'))
 

@@ -79,8 +79,8 @@ describe('what is due', () => {
 
     expect(changes).toEqual({
       aside: {
-        'normal:default:1000000000:a': '0,1,0,0,stall,|rs|SEND|||1',
-        'normal:default:1000000001:a': '0,1,0,0,stall,|rs|SEND|||2',
+        'normal:default:1000000000:a': '0,1,0,1015000,stall,|rs|SEND|||1',
+        'normal:default:1000000001:a': '0,1,0,1015000,stall,|rs|SEND|||2',
       },
       'claim:1000000000': null,
       'client:me': {
@@ -134,7 +134,7 @@ describe('what is due', () => {
         'normal:default:1000000000:a': 1_046_000_000,
       },
       'dead:jobs': {
-        'normal:default:1000000000:a': '1046000,stalled|0,3,0,0,stall,|rs|SEND|||1',
+        'normal:default:1000000000:a': '1046000,stalled|0,3,0,1046000,stall,|rs|SEND|||1',
       },
       events: [
         'type job.stalled tenant a job normal:default:1000000000:a reason lease',

@@ -52,7 +52,7 @@ describe('finishing', () => {
 
     expect(changes).toEqual({
       aside: {
-        'normal:default:1000000000:a': '1,0,0,0,retry,{"name":"E","message":"m"}|rs|SEND|||1',
+        'normal:default:1000000000:a': '1,0,0,1002000,retry,{"name":"E","message":"m"}|rs|SEND|||1',
       },
       'claim:1000000000': null,
       'client:me': {
@@ -84,7 +84,7 @@ describe('finishing', () => {
 
     expect(changes).toEqual({
       aside: {
-        'normal:default:1000000000:a': '0,0,1,0,upstream,|rs|SEND|||1',
+        'normal:default:1000000000:a': '0,0,1,1002000,upstream,|rs|SEND|||1',
       },
       'claim:1000000000': null,
       'client:me': {

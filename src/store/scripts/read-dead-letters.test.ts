@@ -47,7 +47,7 @@ it('lists the newest first, page by page, and changes nothing', async () => {
         reason: 'discarded',
         stalls: 0,
         throttles: 0,
-        unknownSince: 0,
+        since: 0,
       },
       options: {},
       payload: '1',

@@ -112,7 +112,7 @@ function finishOne(queue: QueueState, job: Job, told: FinishedJob, givenBack: Jo
       endCanceled(queue, tenant, job)
       return
     }
-    job.history = { ...history, attempts: history.attempts + 1, reason: finish.reason, error: finish.error }
+    job.history = { ...history, attempts: history.attempts + 1, since: 0, reason: finish.reason, error: finish.error }
     bury(queue, job, finish.reason, messageOf(finish.error))
     if (finish.reason === 'throttled') throttle(queue, tenant)
     tellAction(queue, [told], [{ job, each: told }])
@@ -132,6 +132,7 @@ function finishOne(queue: QueueState, job: Job, told: FinishedJob, givenBack: Jo
     givenBack.push(job)
     tenant.uncounted += 1
   } else {
+    if (history.reason !== 'unknown-type' || finish.outcome !== 'unknown') history.since = Math.floor(queue.now / 1000)
     if (finish.outcome === 'retry') {
       history.attempts += 1
       history.reason = 'retry'
@@ -141,7 +142,6 @@ function finishOne(queue: QueueState, job: Job, told: FinishedJob, givenBack: Jo
       history.throttles += 1
       history.reason = 'upstream'
     } else {
-      if (history.unknownSince === 0) history.unknownSince = Math.floor(queue.now / 1000)
       history.reason = 'unknown-type'
     }
     job.history = history

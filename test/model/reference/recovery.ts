@@ -42,7 +42,7 @@ export function inLaneOrder(jobs: readonly Job[]): Job[] {
 }
 
 function stall(queue: QueueState, tenant: Tenant, job: Job, givenBack: Job[]): void {
-  const history: History = { ...(job.history ?? noHistory), reason: 'stall' }
+  const history: History = { ...(job.history ?? noHistory), since: Math.floor(queue.now / 1000), reason: 'stall' }
   history.stalls += 1
   job.history = history
   queue.count('stalled')

@@ -9,12 +9,12 @@ export interface History {
   attempts: number
   stalls: number
   throttles: number
-  unknownSince: number
+  since: number
   reason: string
   error: string
 }
 
-export const noHistory: History = { attempts: 0, stalls: 0, throttles: 0, unknownSince: 0, reason: '', error: '' }
+export const noHistory: History = { attempts: 0, stalls: 0, throttles: 0, since: 0, reason: '', error: '' }
 
 /** `forgotten`: discarded, or ended so long ago that nothing says how. */
 type State = 'waiting' | 'delayed' | 'running' | 'succeeded' | 'failed' | 'canceled' | 'forgotten'
@@ -54,8 +54,8 @@ export interface Job {
 export function textOf({ cost, history, rest }: Job): string {
   const price = cost === 1 ? '' : `*${cost};`
   if (!history) return `${price}\n${rest}`
-  const { attempts, stalls, throttles, unknownSince, reason, error } = history
-  return `${price}${attempts},${stalls},${throttles},${unknownSince},${reason},${error}\n${rest}`
+  const { attempts, stalls, throttles, since, reason, error } = history
+  return `${price}${attempts},${stalls},${throttles},${since},${reason},${error}\n${rest}`
 }
 
 /**
