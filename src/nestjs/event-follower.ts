@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { QueueEvent } from '../engine/events.ts'
+import { LastingError } from '../engine/lasting-error.ts'
 import { insideOf, type Queue } from '../engine/queue.ts'
 import { isSluiceError } from '../errors.ts'
 import { eventIdBefore, lastEventId } from '../store/event-stream.ts'
-import { logger } from './nest-log.ts'
+import { logger, nestLog } from './nest-log.ts'
 import type { PlannedListener } from './processor-plan.ts'
 
 const RETRY_MS = 1_000
@@ -16,22 +17,31 @@ export class EventFollower {
   #startedAt = 0
   /** The last event that was dealt with, or that there was before the start; undefined while Redis could not say. */
   #from: string | undefined
+  readonly #lastingError: LastingError
   /** What is being told, and to whom. */
   #telling = ''
-  #ended: Promise<void> | undefined
+  /** Undefined between two events. */
+  #told: Promise<void> | undefined
   #stopped: Promise<void> | undefined
 
   constructor(queue: Queue, listeners: readonly PlannedListener[]) {
     this.#queue = queue
     this.#listeners = listeners
+    this.#lastingError = new LastingError(nestLog, {
+      event: 'events.unread',
+      message: `The events of queue "${queue.name}" cannot be read; it is tried again every second`,
+    })
   }
 
-  /** Resolves when nothing that happens from now on is missed, also while Redis is away. */
-  async start(): Promise<void> {
+  /**
+   * Resolves when nothing that happens from now on is missed, also while Redis is away.
+   * @param isAway - It is, so far as anybody knows: it is not waited for.
+   */
+  async start({ isAway }: { isAway: boolean }): Promise<void> {
     const { redis, requests } = insideOf(this.#queue)
     this.#startedAt = performance.now()
-    this.#from = await lastEventId(redis, requests.keys).catch(() => undefined)
-    this.#ended = this.#follow()
+    if (!isAway) this.#from = await lastEventId(redis, requests.keys).catch(() => undefined)
+    void this.#follow()
   }
 
   /** Resolves when the event that is being told has been dealt with, or the grace of the queue is over. */
@@ -42,10 +52,12 @@ export class EventFollower {
 
   async #end(): Promise<void> {
     this.#stop.abort()
+    // Nobody is kept waiting by a Redis that is away: between two events there is nothing to end.
+    if (!this.#told) return
     const { shutdownGraceMs } = insideOf(this.#queue).settings
     const grace = new AbortController()
     const hangs = await Promise.race([
-      this.#ended?.then(() => false),
+      this.#told.then(() => false),
       sleep(shutdownGraceMs, true, { signal: grace.signal }).catch(() => false),
     ])
     grace.abort()
@@ -59,12 +71,16 @@ export class EventFollower {
       try {
         this.#from ??= await this.#startingPoint()
         for await (const event of this.#queue.events({ from: this.#from, signal })) {
-          await this.#tell(event)
+          this.#lastingError.mended()
+          if (signal.aborted) return
+          this.#told = this.#tell(event)
+          await this.#told
+          this.#told = undefined
           this.#from = event.id
         }
       } catch (error) {
         if (isSluiceError(error) && error.code === 'SLUICE_CLOSED') return
-        logger.error(`The events of queue "${this.#queue.name}" could not be read; trying again in a moment.`, error)
+        this.#lastingError.failed(error)
         await sleep(RETRY_MS, undefined, { signal }).catch(() => {})
       }
     }
@@ -85,7 +101,8 @@ export class EventFollower {
       try {
         await call(event)
       } catch (error) {
-        logger.error(`${where} threw when it was told of ${what}.`, error)
+        const stack = error instanceof Error ? error.stack : String(error)
+        logger.error(`${where} threw when it was told of ${what}.`, stack)
       }
     }
   }

@@ -27,7 +27,9 @@ export class WorkersLifecycle implements OnApplicationBootstrap, OnModuleDestroy
     const { sluice, options, configKey, registrar } = this.#parts
     try {
       registrar.check()
-      await whenUsable(sluice)
+      const isAway = !(await isUsable(sluice))
+      // Whoever runs no jobs is told of those that others run.
+      await registrar.listen(configKey, { isAway })
       if (options.autoStart !== false) await registrar.register(configKey)
     } catch (error) {
       await registrar.abandon()
@@ -63,14 +65,19 @@ export class ConnectionLifecycle implements OnApplicationShutdown {
   }
 }
 
-/** A Redis that must not be used is a reason not to start; one that is away for a while comes back by itself. */
-async function whenUsable(sluice: Sluice): Promise<void> {
-  if (!(sluice instanceof Sluice)) return
+/**
+ * A Redis that must not be used is a reason not to start, and throws; one that is away for a while comes back by itself:
+ * false then.
+ */
+async function isUsable(sluice: Sluice): Promise<boolean> {
+  if (!(sluice instanceof Sluice)) return true
   try {
     await sluice.ready()
+    return true
   } catch (error) {
     if (!isSluiceError(error) || error.code !== 'SLUICE_STORE_UNAVAILABLE') throw error
     logger.warn(`${error.message} The application starts all the same, and works when Redis does.`)
+    return false
   }
 }
 

@@ -17,7 +17,7 @@ export interface SluiceModuleOptions extends SluiceOptions {
   }
   /**
    * Run jobs from when all modules are initialised. False for processes that only submit, or that start later with
-   * `SluiceRegistrar.register`.
+   * `SluiceRegistrar.register`; listeners of events are told all the same.
    * @default true
    */
   autoStart?: boolean

@@ -19,7 +19,7 @@ export class SluiceRegistrar {
   readonly #discovery: DiscoveryService
   readonly #registry: QueueRegistry
   readonly #started = new Map<string, Queue>()
-  readonly #followers: EventFollower[] = []
+  readonly #followers = new Map<string, EventFollower>()
   #plan: ProcessorPlan | undefined
   #isStopped = false
 
@@ -34,21 +34,44 @@ export class SluiceRegistrar {
    * InvalidOptionsError with all that is wrong with the decorators, before anything runs.
    */
   async register(configKey?: string): Promise<void> {
-    const { processors, listeners } = this.check()
+    const { processors } = this.check()
     if (this.#isStopped) return
-    for (const { name, configKey: key } of this.#registry.registrations()) {
-      const queue = this.#registry.made.get(name)
-      if (!queue || this.#started.has(name) || (configKey !== undefined && key !== configKey)) continue
+    // Listeners first: they are told of what the first job does.
+    await this.listen(configKey)
+    for (const { name, key, queue } of this.#made(configKey)) {
+      if (this.#isStopped || this.#started.has(name)) continue
       this.#started.set(name, queue)
-      const told = listeners.filter((each) => each.queue === name)
       const defaults = this.#optionsOf(key)?.defaults?.process
-      // Listeners first: they are told of what the first job does.
-      if (told.length > 0) await this.#follow(new EventFollower(queue, told))
       serve(
         queue,
         processors.filter((each) => each.queue === name),
         defaults,
       )
+    }
+  }
+
+  /**
+   * Tells listeners what happens from now on, whether this process runs jobs or not.
+   * @param isAway - Redis has just been waited for in vain: nobody waits for it once more.
+   */
+  async listen(configKey?: string, { isAway = false } = {}): Promise<void> {
+    const { listeners } = this.check()
+    const started: Promise<void>[] = []
+    for (const { name, queue } of this.#made(configKey)) {
+      const told = listeners.filter((each) => each.queue === name)
+      if (told.length === 0 || this.#followers.has(name) || this.#isStopped) continue
+      const follower = new EventFollower(queue, told)
+      this.#followers.set(name, follower)
+      started.push(follower.start({ isAway }))
+    }
+    await Promise.all(started)
+  }
+
+  /** Queues that were really made, of one configuration or of all. */
+  *#made(configKey: string | undefined): Generator<{ name: string; key: string; queue: Queue }> {
+    for (const { name, configKey: key } of this.#registry.registrations()) {
+      const queue = this.#registry.made.get(name)
+      if (queue && (configKey === undefined || key === configKey)) yield { name, key, queue }
     }
   }
 
@@ -87,12 +110,7 @@ export class SluiceRegistrar {
   async stop(): Promise<void> {
     this.#isStopped = true
     await Promise.all([...this.#started.values()].map((queue) => queue.stop()))
-    await Promise.all(this.#followers.map((follower) => follower.stop()))
-  }
-
-  async #follow(follower: EventFollower): Promise<void> {
-    this.#followers.push(follower)
-    await follower.start()
+    await Promise.all([...this.#followers.values()].map((follower) => follower.stop()))
   }
 
   #optionsOf(configKey: string): SluiceModuleOptions | undefined {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { discard, type Queue, type QueueEvent, Sluice } from 'sluice'
 import { getQueueToken, OnQueueEvent, Process, Processor, QueueEventsListener, SluiceModule } from 'sluice/nestjs'
 import { expect, it, onTestFinished } from 'vitest'
@@ -28,7 +29,8 @@ it('listeners are told in every process, from the first event on, and one that t
     }
   }
   const imports = [SluiceModule.registerQueue({ name: 'mail' })]
-  await applications.start({ imports, providers: [Audit] }, { autoStart: true })
+  // It runs no jobs, and is told of those that others run.
+  await applications.start({ imports, providers: [Audit] }, { autoStart: false })
   const application = await applications.start({ imports, providers: [Mail, Audit] })
 
   const mail = application.get<Queue>(getQueueToken('mail'), { strict: false })
@@ -84,6 +86,9 @@ it('listeners are told what happens as soon as Redis is back that was away at th
   const imports = [SluiceModule.registerQueue({ name: 'mail' })]
   await applications.server.kill()
   await applications.start({ imports, providers: [Audit] }, { commandTimeoutMs: 200 })
+  // As long as a few tries to read the events take.
+  await sleep(1_500)
+  expect(applications.log.lines.filter((line) => line.startsWith('events.unread'))).toEqual([])
 
   await applications.server.restart()
   const other = new Sluice({ ...applications.options(), log: () => {} })
@@ -93,4 +98,32 @@ it('listeners are told what happens as soon as Redis is back that was away at th
   await mail.submit({ type: 'SEND' })
 
   expect(await ledger.reached(1)).toEqual(['dead: discarded'])
+})
+
+it('the start waits for Redis once, however many queues have listeners, and the end for none of them', async () => {
+  @QueueEventsListener('mail')
+  class MailAudit {
+    @OnQueueEvent('job.dead')
+    dead(_: QueueEvent) {}
+  }
+  @QueueEventsListener('print')
+  class PrintAudit {
+    @OnQueueEvent('job.dead')
+    dead(_: QueueEvent) {}
+  }
+  const shutdownGraceMs = 60_000
+  const imports = ['mail', 'print'].map((name) => SluiceModule.registerQueue({ name, shutdownGraceMs }))
+  await applications.server.kill()
+
+  const begin = performance.now()
+  const application = await applications.start(
+    { imports, providers: [MailAudit, PrintAudit] },
+    { commandTimeoutMs: 2_000, autoStart: false },
+  )
+  const startMs = performance.now() - begin
+  await application.close()
+  await applications.server.restart()
+
+  expect(startMs).toBeLessThan(5_500)
+  expect(performance.now() - begin).toBeLessThan(shutdownGraceMs / 2)
 })
