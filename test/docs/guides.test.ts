@@ -30,6 +30,29 @@ describe('programs of the README and the guides', () => {
 
     await expect(runProgram(here)).resolves.toBeTypeOf('string')
   })
+
+  it('the application of NestJS in the README sends what is submitted to it', async () => {
+    const [, program] = snippetsOf('README.md')
+    const around = `
+      import 'reflect-metadata'
+      import { NestFactory } from '@nestjs/core'
+      import { getQueueToken } from 'sluice/nestjs'
+      const application = await NestFactory.createApplicationContext(AppModule, { logger: false })
+      const queue = application.get(getQueueToken('promotions'))
+      await queue.submit({ tenant: 'acme', type: 'SEND_PROMOTION', payload: { to: 'ann@example.org' } })
+      await queue.drain()
+      console.log(JSON.stringify(await queue.counts()))
+      await application.close()`
+    const here = `${program?.text}${around}`
+      .replace('redis://redis.internal:6379', redis.url)
+      .replace('https://partner.example', `${upstream.url}/promotion-of-the-readme`)
+
+    const counts = JSON.parse(await runProgram(here)) as object
+
+    expect(counts).toMatchObject({ succeeded: 1, failed: 0, retried: 0 })
+    const calls = await upstream.calls()
+    expect(calls.filter(({ path }) => path === '/promotion-of-the-readme')).toHaveLength(1)
+  })
 })
 
 it('the example of promotions sends everything, and nobody waits for the large customer', async () => {
