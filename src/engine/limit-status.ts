@@ -11,6 +11,11 @@ export interface LimitStatus {
   readonly limit: number
   /** Of a bucket: permits of its burst that are not back yet. Of a quota: what is in flight. */
   readonly used: number
+  /**
+   * Redis had lost what a window had counted, so that as much as had passed of it was taken as used: the calls since then
+   * are counted. To use more of it, raise the limit until it ends.
+   */
+  readonly isEstimated: boolean
   /** What could be granted now. */
   readonly remaining: number
   /** When nothing of it is used any more, in ms since 1970 by this process's clock; undefined if that is now. */
@@ -41,6 +46,7 @@ export function statusOf(row: LimitRow, activeTenants: number, nowMs: number): L
     kind,
     limit,
     used,
+    isEstimated: row.isEstimated,
     remaining,
     resetAt: instant(row.fullInUs),
     closedUntil: instant(row.opensInUs),

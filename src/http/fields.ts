@@ -156,6 +156,7 @@ export const limitStatus = z.object({
   kind: z.enum(['bucket', 'window', 'quota', 'concurrency']),
   limit: z.number().meta({ description: 'Calls a window, jobs in flight, or what the upstream of a quota allows.' }),
   used: z.number(),
+  isEstimated: z.boolean().meta({ description: 'Redis had lost what a window had counted: part of it was assumed.' }),
   remaining: z.number().meta({ description: 'What could be granted now.' }),
   resetAt: instant.optional(),
   closedUntil: instant.optional(),

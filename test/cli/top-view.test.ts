@@ -42,7 +42,7 @@ function overview(name: string, values: Partial<QueueOverview> = {}): QueueOverv
     },
     limits: [
       {
-        ...{ name: 'queue', scope: 'queue', kind: 'bucket', limit: 100, used: 75, remaining: 25 },
+        ...{ name: 'queue', scope: 'queue', kind: 'bucket', limit: 100, used: 75, isEstimated: false, remaining: 25 },
         ...{ resetAt: undefined, closedUntil: undefined, pushedBackUntil: undefined },
         ...{ effectivePerSecond: 95, jitterMs: 50, activeTenants: 3, sharePerTenant: 33 },
       },

@@ -57,3 +57,23 @@ describe('Redis killed −9 and started again on its append-only file', () => {
     })
   })
 })
+
+it('leaves tenants that it had nothing of all of their day when it is stopped and started again', async () => {
+  const daily = { kind: 'window', limit: 10_000, windowMs: 86_400_000 } as const
+  scenario = await Scenario.start({ redis: durable, queue: { limits: { tenant: { daily } } } })
+  const worker = await scenario.worker()
+  await scenario.submitted({ count: 5 })
+  await worker.ended(5)
+
+  const fault = scenario.fault('redis-kill')
+  await scenario.redis.kill('SIGTERM')
+  await scenario.redis.restart()
+  fault.end()
+  await scenario.submitted({ count: 5 })
+  await worker.ended(10)
+
+  const status = await scenario.queue.limits.status('daily', 'newcomer')
+  expect(status).toMatchObject({ limit: 10_000, isEstimated: false })
+  // Two seconds of a day at full rate; none if the day ended meanwhile.
+  expect(status?.used).toBeLessThanOrEqual(1)
+})

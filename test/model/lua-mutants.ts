@@ -323,11 +323,6 @@ export const luaMutants: readonly LuaMutant[] = [
     becomes: 'if false then',
   },
   {
-    what: 'a window whose count is gone starts empty',
-    line: 'state.used = ceil(rule.count * (queue.restarted_at - state.start) / (state.stop - state.start))',
-    becomes: '',
-  },
-  {
     what: 'a restart costs a window nothing',
     line: 'state.used = state.used + ceil(RESTART_LOSS * rule.count / rule.window)',
     becomes: '',

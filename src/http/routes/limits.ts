@@ -36,6 +36,7 @@ const limitList = z.object({ limits: z.array(limitStatus) }).meta({
           kind: 'bucket',
           limit: 500,
           used: 2,
+          isEstimated: false,
           remaining: 3,
           effectivePerSecond: 472.4,
           jitterMs: 50,

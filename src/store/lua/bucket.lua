@@ -52,11 +52,14 @@ function bucket.open(rule, stored, jitter, queue, now, share)
   if queue.restarts > 0 then
     if rule.window <= SHORT_WINDOW then
       state.closed_until = queue.restarted_at + rule.window + jitter
-    elseif restarts == nil then
-      -- The count is gone: as if a burst had just been spent.
-      state.tat = max(state.tat, queue.restarted_at + (rule.burst - 1) * state.interval + RESTART_LOSS)
-    elseif restarts < queue.restarts then
-      state.tat = max(state.tat, queue.restarted_at) + RESTART_LOSS
+    else
+      if restarts == nil and queue.lost_at then
+        -- The store had lost the queue, and the count with it: as if a burst had been spent just then.
+        state.tat, restarts = queue.lost_at + (rule.burst - 1) * state.interval + RESTART_LOSS, 1
+      end
+      if (restarts or 0) < queue.restarts then
+        state.tat = max(state.tat, queue.restarted_at) + RESTART_LOSS
+      end
     end
   end
   return state

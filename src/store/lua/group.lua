@@ -13,6 +13,7 @@ local MARK_KEPT = 15000000
 local WOKEN = 16
 local FIELDS = { "/rule", "", "/jitter", "/pushed", "/reserved", "/running" }
 local WIDTH = #FIELDS + 1
+local FIRST = 4 -- behind those of the group itself
 
 -- A restart that one queue notices holds for the limits of all of them.
 local function notice_server(g, q)
@@ -26,7 +27,7 @@ local function notice_server(g, q)
 end
 
 local function read(q, own)
-  local fields = { "@server", "@restarts" }
+  local fields = { "@server", "@restarts", "@lost" }
   for _, shared in ipairs(q.settings.shared) do
     for _, suffix in ipairs(FIELDS) do
       fields[#fields + 1] = shared.limit .. suffix
@@ -78,6 +79,7 @@ function group.open(q)
   local g = {
     now = q.now, own = own, server = values[1], restarts = 0, restarted_at = 0, server_changed = false, states = {},
     by_limit = {}, waiting = {}, has_mark = false, may_wait = false, has_quota = nil, waits = nil, woken = {},
+    lost_at = tonumber(values[3] or ""),
   }
   if values[2] then
     local restarts, at = string.match(values[2], "^(%d+):(%d+)$")
@@ -86,7 +88,7 @@ function group.open(q)
   notice_server(g, q)
   local rules = {}
   for i = 1, #q.settings.shared do
-    local packed = values[3 + (i - 1) * WIDTH]
+    local packed = values[FIRST + (i - 1) * WIDTH]
     if not packed then
       return false
     end
@@ -98,7 +100,7 @@ function group.open(q)
     read_waiting(q, g)
   end
   for i, shared in ipairs(q.settings.shared) do
-    local state = open_one(q, g, shared, rules[i], values, 3 + (i - 1) * WIDTH)
+    local state = open_one(q, g, shared, rules[i], values, FIRST + (i - 1) * WIDTH)
     g.states[i], g.by_limit[shared.limit] = state, state
   end
   q.group = g

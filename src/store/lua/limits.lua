@@ -50,6 +50,9 @@ function limits.open(q)
     at[field] = #fields + 1
     fields[#fields + 1] = field
   end
+  if q.restarts > 0 then
+    want("@lost")
+  end
   for _, scope in ipairs(SCOPES) do
     for _, rule in ipairs(rules[scope] or NONE) do
       local field, kind = scope .. "/" .. rule.name, rule.kind
@@ -80,6 +83,9 @@ function limits.open(q)
     return true
   end
   local values = #fields > 0 and redis.call("HMGET", q.keys.limits, unpack(fields)) or NONE
+  if q.restarts > 0 then
+    q.lost_at = tonumber(values[1] or "")
+  end
   local function known_of(scope, rule)
     if not meters.has_jitter(rule) then
       return nil

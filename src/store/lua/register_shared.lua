@@ -11,8 +11,11 @@ function register_shared.limits(limits_key, rules, server, now, has_forgotten)
     end
   end
   if is_new then
-    local restarts = has_forgotten and string.format("1:%d", now) or "0:0"
-    redis.call("HSET", limits_key, "@server", server, "@restarts", restarts)
+    redis.call("HSET", limits_key, "@server", server, "@restarts", "0:0")
+    if has_forgotten then
+      local at = string.format("%d", now)
+      redis.call("HSET", limits_key, "@restarts", "1:" .. at, "@lost", at)
+    end
   end
 end
 

@@ -58,6 +58,23 @@ local function bounds(rule, now)
   return start, stop
 end
 
+-- What the store has forgotten. `restarts` are those that the stored count has been through, nil without one: a store
+-- that has kept the queue has kept its counts, so that there was nothing to count. Only where it had lost the queue
+-- itself is that unknown: then as much as has passed of the window counts as used.
+local function count_restarts(state, restarts, queue)
+  local rule, lost_at = state.rule, queue.lost_at
+  if lost_at and lost_at >= state.start then
+    state.is_estimated = true
+    if restarts == nil then
+      state.used = ceil(rule.count * (lost_at - state.start) / (state.stop - state.start))
+      restarts = 1 -- The loss was the first.
+    end
+  end
+  if queue.restarted_at >= state.start and (restarts or 0) < queue.restarts then
+    state.used = state.used + ceil(RESTART_LOSS * rule.count / rule.window)
+  end
+end
+
 -- The state is "last grant:used:restarts", and behind that how many tenants got one more than their strict share, if
 -- any did. What was used counts while the last grant is of the window of now, also when the rule has another length by
 -- then.
@@ -69,7 +86,7 @@ function window.open(rule, stored, jitter, queue, now)
   end
   local state = {
     meter = window, rule = rule, jitter = jitter, now = now, start = rule.start, stop = rule.stop, known = nil,
-    last = 0, used = 0, extra = 0, closed_until = 0, changed = false,
+    last = 0, used = 0, extra = 0, closed_until = 0, changed = false, is_estimated = false,
   }
   local restarts
   if stored then
@@ -82,12 +99,8 @@ function window.open(rule, stored, jitter, queue, now)
   if queue.restarts > 0 then
     if rule.window <= SHORT_WINDOW then
       state.closed_until = queue.restarted_at + rule.window + jitter
-    elseif queue.restarted_at >= state.start then
-      if restarts == nil then
-        state.used = ceil(rule.count * (queue.restarted_at - state.start) / (state.stop - state.start))
-      elseif restarts < queue.restarts then
-        state.used = state.used + ceil(RESTART_LOSS * rule.count / rule.window)
-      end
+    else
+      count_restarts(state, restarts, queue)
     end
   end
   return state

@@ -14,11 +14,11 @@ const slow = { kind: 'bucket', limit: 10, windowMs: 1_000, burst: 2, jitterMs: 0
 const daily = { kind: 'window', limit: 3, windowMs: 86_400_000 } as const
 const tokens = { kind: 'quota', threshold: 0, pool: ['x', 'y'] } as const
 
-async function begin(definitions: Record<string, Parameters<typeof parseLimit>[1]>): Promise<void> {
+async function begin(definitions: Record<string, Parameters<typeof parseLimit>[1]>, isAgain = false): Promise<void> {
   await store.empty()
   store.group = 'gitlab'
   const rules = Object.fromEntries(Object.entries(definitions).map(([name, each]) => [name, parseLimit(name, each)]))
-  await registerLimits(store.redis, store.groupRequests().keys, rules, { isAgain: false, nowUs: store.nowUs })
+  await registerLimits(store.redis, store.groupRequests().keys, rules, { isAgain, nowUs: store.nowUs })
 }
 
 function ask(permits: number[], request: Partial<AcquireRequest> = {}) {
@@ -187,6 +187,18 @@ it('closes after a restart that it is the first to notice', async () => {
   store.serverId = 'server-2'
 
   expect(await answersTo([1])).toEqual(['1000 ms'])
+})
+
+it('has two seconds of a long window as used after a restart, and what has passed of it where the store had lost it', async () => {
+  const hourly = { kind: 'window', limit: 100, windowMs: 3_600_000 } as const
+  await begin({ hourly })
+  store.serverId = 'server-2'
+  const restarted = await answersTo([1], { limits: ['hourly'] })
+  await begin({ hourly }, true)
+
+  // 0.06 rounded up; 1,000 s of 3,600.
+  expect(restarted).toEqual(['yes 98'])
+  expect(await answersTo([1], { limits: ['hourly'] })).toEqual(['yes 71'])
 })
 
 it('leaves the queues what it does not take', async () => {

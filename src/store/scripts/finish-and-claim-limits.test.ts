@@ -409,4 +409,33 @@ describe('limits', () => {
     expect(shortly(closed)).toBe('')
     expect(shortly(await store.claim(1))).toBe('a2')
   })
+
+  describe('with a window of more than a minute', () => {
+    // A permit every 72 s, two at once.
+    const slow = { kind: 'bucket', limit: 51, windowMs: 3_600_000, burst: 2, jitterMs: 0 } as const
+    const stored = () => store.client.hget(store.keys().limits, 'queue/queue')
+
+    it('goes on two seconds later after a restart, also when it had granted nothing', async () => {
+      await store.begin({ limits: { queue: slow } })
+      await store.submit('a', 3)
+      store.serverId = 'server-2'
+
+      const { word, fence } = await store.claim(1)
+
+      expect(word).toBe('claimed')
+      expect(await stored()).toBe(`${store.now + 74_000_000}:${fence}:1`)
+    })
+
+    it('has its burst spent where the store had lost its queue', async () => {
+      await store.empty()
+      await store.register({ limits: { queue: slow } }, true)
+      await store.submit('a', 3)
+
+      const early = await store.claim(1, { idleForMs: 100_000 })
+      store.now += 2_000_000
+
+      expect(early).toMatchObject({ jobs: [], waitMs: 2_000 })
+      expect(shortly(await store.claim(2))).toBe('a1')
+    })
+  })
 })

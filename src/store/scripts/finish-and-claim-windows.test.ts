@@ -5,6 +5,7 @@ import { checkQueueOptions, declaredSettings } from '../../engine/queue-options.
 import { parseLimit, type WindowDefinition } from '../../limits/definition.ts'
 import { zoneOffsets } from '../../limits/zone-offsets.ts'
 import type { DeclaredSettings, WindowRule } from '../settings.ts'
+import { readLimits } from './read-limits.ts'
 import { registerQueue } from './register-queue.ts'
 
 const store = useScriptStore()
@@ -223,21 +224,66 @@ describe('a window after a restart', () => {
     expect(await stored()).toBe('1001000000:6:1')
   })
 
-  it('whose count is gone takes what has passed of it as used, also when a grant comes back to it', async () => {
-    await store.begin({ limits: { queue: window(100, 3_600_000) } })
-    await store.submit('a', 9)
-    const claim = await store.claim(1)
-    await store.client.del(store.keys().limits)
-    store.now += 2 * HOUR + 999 * SECOND
+  it('that had counted nothing starts with two seconds at full rate as used, whoever its holder is', async () => {
+    await store.begin({ limits: { tenant: window(3_600, 3_600_000) } })
+    await store.submit('a', 1)
+    await granted()
+    store.now += 2 * HOUR
     restart()
-    const second = await store.claim(1)
-    const used = await stored()
-    await store.client.del(store.keys().limits)
-    await store.finish(second, { outcome: 'returned' })
+    await store.submit('b', 1)
+    const { changes } = await store.changesOf(() => store.claim(1))
 
-    expect(claim.jobs.length).toBe(2)
+    expect(changes['tenant:b']).toMatchObject({ 'window:tenant': `${store.now}:3:1` })
+    const { rows } = await readLimits(store.requests(), 'c', store.nowUs)
+    expect(rows).toMatchObject([{ used: 2, available: 3_598, isEstimated: false }])
+  })
+})
+
+describe('a window of a store that had lost its queue', () => {
+  const declared = { limits: { queue: window(100, 3_600_000), tenant: { daily: window(1_000, 86_400_000) } } }
+
+  /** 2,000 s into an hour. */
+  async function lose(): Promise<void> {
+    await store.empty()
+    store.now += 2 * HOUR + 1_000 * SECOND
+    await store.register(declared, true)
+    await store.submit('a', 9)
+  }
+
+  it('takes what has passed of it as used, and says so, also when a grant comes back to it', async () => {
+    await lose()
+    const claim = await store.claim(1)
+    const used = await stored()
+    await store.finish(claim, { outcome: 'returned' })
+
     // 2,000 s of the hour's 3,600 have passed: 55.6 of 100.
     expect(used).toBe(`${store.now}:57:1`)
-    expect((await stored())?.split(':')[1]).toBe('55')
+    expect((await stored())?.split(':')[1]).toBe('56')
+    const { rows } = await readLimits(store.requests(), 'b', store.nowUs)
+    // 2 h and 2,000 s of a day.
+    expect(rows).toMatchObject([
+      { name: 'queue', used: 56, isEstimated: true },
+      { name: 'daily', used: 107, isEstimated: true },
+    ])
+  })
+
+  it('counts from nothing when the next begins', async () => {
+    await lose()
+    store.now += HOUR
+    await store.claim(1)
+
+    expect(await stored()).toBe(`${store.now}:1:1`)
+    const { rows } = await readLimits(store.requests(), '', store.nowUs)
+    expect(rows).toMatchObject([{ used: 1, isEstimated: false }])
+  })
+
+  it('keeps that in mind through a later restart, which costs two seconds more', async () => {
+    await lose()
+    store.now += 10 * SECOND
+    store.serverId = 'server-2'
+    await store.claim(1)
+
+    // 56 before the loss, 0.06 rounded up, and the one of now.
+    expect(await stored()).toBe(`${store.now}:58:2`)
   })
 })

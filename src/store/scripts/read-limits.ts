@@ -20,6 +20,8 @@ export interface LimitRow {
   readonly share: number
   /** For how long such an upstream has closed it. */
   readonly pushedForUs: number
+  /** The store had lost what was counted in this window: what is used was in part assumed. */
+  readonly isEstimated: boolean
 }
 
 /** As scripts answer it. */
@@ -39,7 +41,7 @@ export async function readLimits(
 export function decodeRow([scope, name, kind, ...numbers]: EncodedRow): LimitRow {
   const [limit = 0, windowUs = 0, burst = 0, jitterUs = 0, available = 0, used = 0, opensInUs = 0, fullInUs = 0] =
     numbers
-  const [share = 1_000, pushedForUs = 0] = numbers.slice(8)
-  const measured = { available, used, opensInUs, fullInUs, share, pushedForUs }
+  const [share = 1_000, pushedForUs = 0, estimated = 0] = numbers.slice(8)
+  const measured = { available, used, opensInUs, fullInUs, share, pushedForUs, isEstimated: estimated === 1 }
   return { scope, name, kind, limit, windowUs, burst, jitterUs, ...measured }
 }

@@ -50,4 +50,5 @@ it('closes the limits of a store that has lost them, as after a restart', async 
 
   const [row] = await readSharedLimits(store.groupRequests(), ['gitlab'], store.nowUs)
   expect(row).toMatchObject({ available: 0, opensInUs: 1_050_000 })
+  expect((await store.dump())['@limits']).toMatchObject({ hash: { '@lost': store.nowUs } })
 })

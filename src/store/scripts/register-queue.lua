@@ -23,6 +23,7 @@ local running_key = KEYS[12] -- hash: tenant → jobs that run
 local events_key = KEYS[13] -- stream: what happened
 local group_limits_key = KEYS[14] -- hash: limits shared with other queues
 local group_queues_key = KEYS[15] -- zset: queue of the group → when it last waited for an event
+local limits_key = KEYS[16] -- hash: state of the queue's limits
 local now_given = ARGV[1] -- µs; empty: the server's time
 local server = ARGV[2] -- id of the server the client is connected to
 local declared = ARGV[3] -- JSON: values, limits
@@ -68,6 +69,7 @@ if is_new then
     q = queue.open({ queue = queue_key }, now)
     q.restarts, q.restarted_at = 1, q.now
     queue.save(q)
+    redis.call("HSET", limits_key, "@lost", string.format("%d", q.now))
   end
 end
 if wanted.shared then

@@ -137,6 +137,7 @@ it('closes limits as after a restart when the store has lost a queue that the ca
 
   await store.register({ limits: { queue: '500/s' } }, true)
 
+  expect((await store.dump()).limits).toMatchObject({ hash: { '@lost': store.nowUs } })
   const { rows } = await readLimits(store.requests(), '', store.nowUs)
   expect(rows[0]).toMatchObject({ available: 0, opensInUs: 1_050_000 })
 })

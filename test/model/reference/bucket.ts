@@ -98,11 +98,7 @@ export class OpenBucket implements Meter {
     this.fence = fence
     const isShort = rule.window <= SHORT_WINDOW
     this.closedUntil = restarts.count > 0 && isShort ? restarts.lastAt + rule.window + jitter : 0
-    if (restarts.count > 0 && !isShort) {
-      if (stored === undefined)
-        this.tat = Math.max(0, restarts.lastAt + (rule.burst - 1) * this.interval + RESTART_LOSS)
-      else if (seen < restarts.count) this.tat = Math.max(this.tat, restarts.lastAt) + RESTART_LOSS
-    }
+    if (!isShort && seen < restarts.count) this.tat = Math.max(this.tat, restarts.lastAt) + RESTART_LOSS
   }
 
   get #fullInterval(): number {

@@ -143,5 +143,6 @@ function limitRow(scope: LimitScope, { rule, meter, pushed }: OpenLimit, now: nu
     fullInUs: Math.max(0, unusedAt - now),
     share: pushed ? Math.floor(shareOf(pushed, now) * 1000 + 0.5) : 1000,
     pushedForUs: Math.max(0, (pushed?.closedUntil ?? 0) - now),
+    isEstimated: false,
   }
 }

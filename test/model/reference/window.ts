@@ -35,10 +35,8 @@ export class OpenWindow implements Meter {
     }
     if (restarts.count === 0) return
     if (rule.window <= 60 * SECOND) this.closedUntil = restarts.lastAt + rule.window + jitter
-    else if (restarts.lastAt >= start) {
-      if (stored === undefined) this.used = Math.ceil((rule.count * (restarts.lastAt - start)) / (stop - start))
-      else if (seen < restarts.count) this.used += Math.ceil((2 * SECOND * rule.count) / rule.window)
-    }
+    else if (restarts.lastAt >= start && seen < restarts.count)
+      this.used += Math.ceil((2 * SECOND * rule.count) / rule.window)
   }
 
   available(): number {
