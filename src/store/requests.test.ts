@@ -70,7 +70,7 @@ afterEach(() => {
 
 function run(giveUpAfterMs?: number) {
   const options = giveUpAfterMs === undefined ? {} : { giveUpAfterMs }
-  return requests.run('do', script, (request, server) => ({ request, server }), options)
+  return requests.run(script, (request, server) => ({ request, server }), options)
 }
 
 it('numbers requests from 1 on', async () => {
@@ -98,7 +98,7 @@ it('asks anew for the server with each try', async () => {
     throw lost
   }
 
-  await requests.run('do', script, (request, server) => {
+  await requests.run(script, (request, server) => {
     servers.push(server)
     return { request, server }
   })
@@ -141,7 +141,7 @@ describe('giving up', () => {
     const error = await run(60).catch((thrown: unknown) => thrown)
 
     expect(error).toBeInstanceOf(OutcomeUnknownError)
-    expect(error).toMatchObject({ operation: 'do', cause: notSent })
+    expect(error).toMatchObject({ operation: 'a-script', cause: notSent })
   })
 
   it('passes the error on if none can have run', async () => {

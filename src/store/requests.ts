@@ -3,6 +3,28 @@ import type { GroupKeys, QueueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
 import { REPEATED_FOR_MS, repeatWhileUnavailable } from './repeat.ts'
 import { runScript, type Script, type ScriptValue } from './script.ts'
+import {
+  acquirePermits,
+  acquireShared,
+  admitJob,
+  auditClaims,
+  auditDelayed,
+  auditPlaces,
+  auditRunning,
+  auditTenants,
+  auditWaiting,
+  finishAndClaim,
+  freeTrash,
+  learnLimit,
+  learnShared,
+  recordCongestion,
+  settleDuty,
+  takeAudit,
+  takeDuty,
+  takeSchedules,
+  tickSchedules,
+  watchAction,
+} from './scripts.generated.ts'
 
 // Scripts remember a client's last 16 requests (lua/requests.lua). One is repeated only while its reply is surely
 // remembered: while fewer than 16 numbers were given after it, and for no longer than REPEATED_FOR_MS.
@@ -20,29 +42,30 @@ const NOT_REGISTERED =
  * lease runs out, and what it was about is done again. Waiting would cost every job a round trip more. Permits are for
  * now, and limits close after a failover; what an audit or a record of congestion missed, the next one has.
  */
-const UNCONFIRMED = new Set([
-  'finish-and-claim',
-  'renew-leases',
-  'admit-job',
-  'take-duty',
-  'settle-duty',
-  'watch-action',
-  'free-trash',
-  'take-schedules',
-  'tick-schedules',
-  'acquire-permits',
-  'acquire-shared',
-  'learn-limit',
-  'learn-shared',
-  'audit-claims',
-  'audit-delayed',
-  'audit-places',
-  'audit-running',
-  'audit-tenants',
-  'audit-waiting',
-  'take-audit',
-  'record-congestion',
-])
+const UNCONFIRMED: ReadonlySet<string> = new Set(
+  [
+    finishAndClaim,
+    admitJob,
+    takeDuty,
+    settleDuty,
+    watchAction,
+    freeTrash,
+    takeSchedules,
+    tickSchedules,
+    acquirePermits,
+    acquireShared,
+    learnLimit,
+    learnShared,
+    auditClaims,
+    auditDelayed,
+    auditPlaces,
+    auditRunning,
+    auditTenants,
+    auditWaiting,
+    takeAudit,
+    recordCongestion,
+  ].map(({ name }) => name),
+)
 
 /**
  * One client's calls of mutating scripts. Each has a number of its own and is repeated under it when the reply was
@@ -77,18 +100,14 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
     return this.#keys
   }
 
-  /**
-   * @param args - Made anew for each try: the server's id may have changed in between.
-   * @param operation - What it is called in an error: `submit`.
-   */
+  /** @param args - Made anew for each try: the server's id may have changed in between. */
   async run<K extends { [Name in keyof K]: string }, A extends { [Name in keyof A]: ScriptValue }>(
-    operation: string,
     script: Script<K, A>,
     args: (request: number, serverId: string) => NoInfer<A>,
     options: { giveUpAfterMs?: number } = {},
   ): Promise<readonly unknown[]> {
     for (let registered = 0; registered < MOST_REGISTRATIONS; registered++) {
-      const reply = await this.#numbered(operation, script, args, options.giveUpAfterMs ?? REPEATED_FOR_MS)
+      const reply = await this.#numbered(script, args, options.giveUpAfterMs ?? REPEATED_FOR_MS)
       if (reply[0] !== 'unregistered') return reply
       await this.#register(true)
     }
@@ -96,7 +115,6 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
   }
 
   async #numbered<K extends { [Name in keyof K]: string }, A extends { [Name in keyof A]: ScriptValue }>(
-    operation: string,
     script: Script<K, A>,
     args: (request: number, serverId: string) => A,
     giveUpAfterMs: number,
@@ -121,7 +139,7 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
       return await repeatWhileUnavailable(attempt, Math.min(giveUpAfterMs, REPEATED_FOR_MS))
     } catch (error) {
       if (mayHaveRun && error instanceof StoreUnavailableError)
-        throw new OutcomeUnknownError({ operation, cause: error })
+        throw new OutcomeUnknownError({ operation: script.name, cause: error })
       throw error
     } finally {
       this.#settle(number)

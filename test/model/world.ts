@@ -32,7 +32,6 @@ class RecordedRequests extends Requests {
   readonly sent: Sent[] = []
 
   override async run<K extends { [Name in keyof K]: string }, A extends { [Name in keyof A]: ScriptValue }>(
-    operation: string,
     script: Script<K, A>,
     args: (request: number, serverId: string) => NoInfer<A>,
     options: { giveUpAfterMs?: number } = {},
@@ -43,12 +42,7 @@ class RecordedRequests extends Requests {
       made = args(request, serverId)
       return made
     }
-    const reply = await super.run<K, A>(
-      operation,
-      script,
-      keepArgs as (request: number, server: string) => NoInfer<A>,
-      options,
-    )
+    const reply = await super.run<K, A>(script, keepArgs as (request: number, server: string) => NoInfer<A>, options)
     if (made && 'request' in made) {
       this.sent.push({
         number: made.request as number,

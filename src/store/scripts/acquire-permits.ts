@@ -51,7 +51,7 @@ export type Acquire = (request: AcquireRequest) => Promise<AcquireReply>
 
 /** Limits attached to a queue, or to one of its levels. */
 export function acquirePermits(requests: Requests, request: AcquireRequest): Promise<AcquireReply> {
-  return acquire(request, (args, options) => requests.run('limits.acquire', script, args, options))
+  return acquire(request, (args, options) => requests.run(script, args, options))
 }
 
 type Arguments = (

@@ -11,7 +11,7 @@ export async function admitJob(
   requests: Requests,
   job: { fence: string; jobKey: string; standing: string; nowUs?: string },
 ): Promise<AdmitReply> {
-  const reply = await requests.run('admit-job', script, (request, server) => ({
+  const reply = await requests.run(script, (request, server) => ({
     nowGiven: job.nowUs ?? '',
     request,
     server,

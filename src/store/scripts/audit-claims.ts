@@ -8,7 +8,7 @@ export async function auditClaims(
   fences: readonly string[],
   mode: AuditMode,
 ): Promise<Audited & { readonly lookedAt: number }> {
-  const reply = await requests.run('audit-claims', script, () => ({ ...modeArguments(mode), fences }))
+  const reply = await requests.run(script, () => ({ ...modeArguments(mode), fences }))
   const [, , , lookedAt, skipped] = reply as [string, string, unknown, number, string[]]
   return { ...decodeAudited(reply), skipped, lookedAt }
 }

@@ -11,6 +11,6 @@ export async function auditPlaces(
   from: { what: WalkedPlaces; cursor: string },
   mode: AuditMode,
 ): Promise<Audited & { readonly cursor: string }> {
-  const reply = await requests.run('audit-places', script, () => ({ ...modeArguments(mode), ...from }))
+  const reply = await requests.run(script, () => ({ ...modeArguments(mode), ...from }))
   return { ...decodeAudited(reply), cursor: reply[3] as string }
 }

@@ -4,5 +4,5 @@ import { auditRunning as script } from '../scripts.generated.ts'
 
 /** @param holders - Counts that were not zero when the audit came by; see audit-tenants. */
 export async function auditRunning(requests: Requests, holders: readonly string[], mode: AuditMode): Promise<Audited> {
-  return decodeAudited(await requests.run('audit-running', script, () => ({ ...modeArguments(mode), holders })))
+  return decodeAudited(await requests.run(script, () => ({ ...modeArguments(mode), holders })))
 }

@@ -21,7 +21,7 @@ export async function auditTenants(
   mode: AuditMode,
 ): Promise<AuditedTenants> {
   const met = tenants.flatMap(({ name, lanes }) => [name, lanes.length, ...lanes])
-  const reply = await requests.run('audit-tenants', script, () => ({ ...modeArguments(mode), met }))
+  const reply = await requests.run(script, () => ({ ...modeArguments(mode), met }))
   const [, , , lookedAt, skipped, holders] = reply as [string, string, unknown, number, string[], string[]]
   return { ...decodeAudited(reply), skipped: skipped.map((name) => `tenant:${name}`), lookedAt, holders }
 }

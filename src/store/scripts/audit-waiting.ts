@@ -3,5 +3,5 @@ import type { Requests } from '../requests.ts'
 import { auditWaiting as script } from '../scripts.generated.ts'
 
 export async function auditWaiting(requests: Requests, mode: AuditMode): Promise<Audited> {
-  return decodeAudited(await requests.run('audit-waiting', script, () => modeArguments(mode)))
+  return decodeAudited(await requests.run(script, () => modeArguments(mode)))
 }

@@ -13,7 +13,7 @@ export async function cancelJob(requests: Requests, address: JobAddress, nowUs =
   const { jobKey: jobGiven, tenant: tenantGiven, action: actionGiven, digest } = address
   const args = { nowGiven: nowUs, jobGiven, tenantGiven, actionGiven, digest }
   const [word] = await searchLeases((leasesFrom) =>
-    requests.run('cancel-job', script, (request) => ({ ...args, request, leasesFrom })),
+    requests.run(script, (request) => ({ ...args, request, leasesFrom })),
   )
   return word as CancelReply
 }

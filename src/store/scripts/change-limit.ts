@@ -8,7 +8,7 @@ export async function changeLimit(
   requests: Requests<GroupKeys>,
   change: { name: string; rule: LimitRule; isDeclared: boolean; nowUs?: string },
 ): Promise<void> {
-  await requests.run('limit.change', script, () => ({
+  await requests.run(script, () => ({
     nowGiven: change.nowUs ?? '',
     name: change.name,
     ruleJson: JSON.stringify(change.rule),

@@ -10,7 +10,7 @@ export async function changeSchedule(
   nowUs = '',
 ): Promise<ChangeScheduleReply> {
   const { name, verb, dueUs: due = '' } = change
-  const [word] = await requests.run('change-schedule', script, (request) => ({
+  const [word] = await requests.run(script, (request) => ({
     nowGiven: nowUs,
     request,
     name,

@@ -6,7 +6,7 @@ import type { SettingsPatch } from '../settings.ts'
 export async function changeSettings(requests: Requests, patch: SettingsPatch, nowUs = ''): Promise<void> {
   for (;;) {
     const args = { nowGiven: nowUs, patch: JSON.stringify(patch) }
-    const [word] = await requests.run('change-settings', script, () => args)
+    const [word] = await requests.run(script, () => args)
     if (word === 'changed') return
   }
 }

@@ -15,5 +15,5 @@ export interface TenantPatch {
 /** @param tenant - Its token. */
 export async function changeTenant(requests: Requests, tenant: string, patch: TenantPatch, nowUs = ''): Promise<void> {
   const args = { nowGiven: nowUs, name: tenant, patchJson: JSON.stringify(patch) }
-  await requests.run('change-tenant', script, () => args)
+  await requests.run(script, () => args)
 }

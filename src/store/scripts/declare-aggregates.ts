@@ -10,6 +10,6 @@ export async function declareAggregates(
 ): Promise<boolean> {
   const { nowUs = '', ...patience } = options
   const args = { nowGiven: nowUs, client: requests.client, holdFor: forMs * 1000, types }
-  const [, due] = await requests.run('declare-aggregates', script, () => args, patience)
+  const [, due] = await requests.run(script, () => args, patience)
   return due === 1
 }

@@ -8,7 +8,7 @@ export async function endAction(
   action: { tenant: string; name: string; verb: 'seal' | 'cancel' | 'judge' },
   nowUs = '',
 ): Promise<ActionState | undefined> {
-  const [word, state] = await requests.run('end-action', script, (request) => ({
+  const [word, state] = await requests.run(script, (request) => ({
     nowGiven: nowUs,
     request,
     tenant: action.tenant,

@@ -46,7 +46,7 @@ export async function explainJob(
 ): Promise<{ facts: JobFacts; limits: LimitRow[] } | undefined> {
   const { jobKey: jobGiven, tenant: tenantGiven, action: actionGiven, digest } = address
   const args = { nowGiven: nowUs, jobGiven, tenantGiven, actionGiven, digest }
-  const reply = await searchLeases((leasesFrom) => requests.run('explain-job', script, () => ({ ...args, leasesFrom })))
+  const reply = await searchLeases((leasesFrom) => requests.run(script, () => ({ ...args, leasesFrom })))
   if (reply[0] === 'unknown') return undefined
   const [, facts, rows] = reply as unknown as ExplainReply
   return { facts: JSON.parse(facts) as JobFacts, limits: rows.map(decodeRow) }

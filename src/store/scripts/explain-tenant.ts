@@ -61,7 +61,7 @@ export async function explainTenant(
   tenant: string,
   nowUs = '',
 ): Promise<{ facts: TenantFacts; limits: LimitRow[] }> {
-  const reply = await requests.run('explain-tenant', script, () => ({ nowGiven: nowUs, name: tenant }))
+  const reply = await requests.run(script, () => ({ nowGiven: nowUs, name: tenant }))
   const [, facts, rows] = reply as unknown as ExplainReply
   return { facts: JSON.parse(facts) as TenantFacts, limits: rows.map(decodeRow) }
 }

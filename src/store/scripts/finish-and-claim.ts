@@ -125,7 +125,6 @@ function exchange(
   giveUpAfterMs: number | undefined,
 ): Promise<readonly unknown[]> {
   return requests.run(
-    'finish-and-claim',
     script,
     (request, server) => ({
       nowGiven: claim.nowUs ?? '',

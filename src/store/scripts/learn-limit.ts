@@ -12,7 +12,7 @@ export interface LimitLesson extends CallLesson {
 
 /** False: no such limit is attached. */
 export async function learnLimit(requests: Requests, lesson: LimitLesson): Promise<boolean> {
-  const [word] = await requests.run('limits.learn', script, (request, server) => ({
+  const [word] = await requests.run(script, (request, server) => ({
     request,
     server,
     name: lesson.limit,

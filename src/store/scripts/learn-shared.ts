@@ -16,7 +16,7 @@ export interface SharedLesson extends CallLesson {
 }
 
 export async function learnShared(requests: Requests<GroupKeys>, lesson: SharedLesson): Promise<void> {
-  await requests.run('limit.learn', script, (request, server) => ({
+  await requests.run(script, (request, server) => ({
     request,
     server,
     ...encodeLesson(lesson),

@@ -50,7 +50,7 @@ export async function openAction(
     max_failure_ratio: rules.maxFailureRatio,
     seal_timeout: rules.sealTimeoutMs * 1000,
   })
-  const reply = await requests.run('open-action', script, (request) => ({
+  const reply = await requests.run(script, (request) => ({
     nowGiven: nowUs,
     request,
     tenant: action.tenant,

@@ -7,5 +7,5 @@ export async function pauseQueue(
   change: { level?: Level | undefined; isPaused: boolean; nowUs?: string },
 ): Promise<void> {
   const args = { nowGiven: change.nowUs ?? '', level: change.level ?? '', pauses: change.isPaused ? 1 : 0 }
-  await requests.run('pause-queue', script, () => args)
+  await requests.run(script, () => args)
 }

@@ -78,7 +78,7 @@ export async function readActions(
   names: readonly string[],
   options: { withStatistics?: boolean; nowUs?: string } = {},
 ): Promise<(FoundAction | undefined)[]> {
-  const reply = await requests.run('read-actions', script, () => ({
+  const reply = await requests.run(script, () => ({
     nowGiven: options.nowUs ?? '',
     withStatistics: options.withStatistics ? 1 : 0,
     names,

@@ -43,7 +43,7 @@ export async function readCongestion(
   asked: { tenant: string } | { most: number },
   nowUs = '',
 ): Promise<CongestionReply> {
-  const reply = await requests.run('read-congestion', script, () => ({
+  const reply = await requests.run(script, () => ({
     nowGiven: nowUs,
     name: 'tenant' in asked ? asked.tenant : '',
     most: 'most' in asked ? asked.most : 1,

@@ -69,7 +69,7 @@ export async function readCounts(requests: Requests, nowUs = ''): Promise<QueueC
 }
 
 export async function readAllCounts(requests: Requests, nowUs = ''): Promise<AllCounts> {
-  const reply = await requests.run('read-counts', script, () => ({ nowGiven: nowUs }))
+  const reply = await requests.run(script, () => ({ nowGiven: nowUs }))
   const [, waiting, delayed, running, flat] = reply as ['counts', number, number, number, string[]]
   const fields = new Map<string, string>()
   for (let at = 0; at < flat.length; at += 2) fields.set(flat[at] as string, flat[at + 1] as string)

@@ -36,7 +36,7 @@ export interface FoundJob {
 export async function readJob(requests: Requests, address: JobAddress, nowUs = ''): Promise<FoundJob | undefined> {
   const { jobKey: jobGiven, tenant: tenantGiven, action: actionGiven, digest } = address
   const args = { nowGiven: nowUs, jobGiven, tenantGiven, actionGiven, digest }
-  const reply = await searchLeases((leasesFrom) => requests.run('read-job', script, () => ({ ...args, leasesFrom })))
+  const reply = await searchLeases((leasesFrom) => requests.run(script, () => ({ ...args, leasesFrom })))
   if (reply[0] === 'unknown') return undefined
   const [, jobKey, state, due, reason, text] = reply as ['found', string, JobState, string, FoundJob['reason'], string]
   return {

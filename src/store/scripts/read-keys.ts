@@ -15,7 +15,7 @@ export async function readKeys(
   from: { cursor: string; count: number; nowUs?: string },
 ): Promise<MetKeys> {
   const { nowUs = '', cursor: at, count } = from
-  const reply = await requests.run('read-keys', script, () => ({ nowGiven: nowUs, cursor: at, count }))
+  const reply = await requests.run(script, () => ({ nowGiven: nowUs, cursor: at, count }))
   const [, quietUs, cursor, names] = reply as ['keys', string, string, string[]]
   return { names, cursor, quietMs: Number(quietUs) / 1_000 }
 }

@@ -33,7 +33,7 @@ export async function readLimits(
   tenant: string,
   nowUs = '',
 ): Promise<{ activeTenants: number; rows: LimitRow[] }> {
-  const reply = await requests.run('read-limits', script, () => ({ nowGiven: nowUs, name: tenant }))
+  const reply = await requests.run(script, () => ({ nowGiven: nowUs, name: tenant }))
   const [, activeTenants, rows] = reply as ['limits', number, EncodedRow[]]
   return { activeTenants, rows: rows.map(decodeRow) }
 }

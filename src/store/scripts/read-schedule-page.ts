@@ -27,7 +27,7 @@ export async function readSchedulePage(
   page: { withinMs: number; onlyInTime: boolean; after: ScheduleCursor | undefined; most: number },
   nowUs = '',
 ): Promise<SchedulePage> {
-  const reply = await requests.run('read-schedule-page', script, () => ({
+  const reply = await requests.run(script, () => ({
     nowGiven: nowUs,
     within: page.withinMs * 1_000,
     onlyInTime: page.onlyInTime ? 1 : 0,

@@ -31,7 +31,7 @@ export async function readSchedules(
   names: readonly string[],
   nowUs = '',
 ): Promise<{ nowUs: string; sinceUs: string; schedules: (StoredSchedule | undefined)[] }> {
-  const reply = await requests.run('read-schedules', script, () => ({ nowGiven: nowUs, names }))
+  const reply = await requests.run(script, () => ({ nowGiven: nowUs, names }))
   const [, now, sinceUs, ...rows] = reply as ['schedules', string, string, ...ScheduleRow[]]
   return { nowUs: now, sinceUs, schedules: rows.map((row) => (row.length === 0 ? undefined : toSchedule(row))) }
 }

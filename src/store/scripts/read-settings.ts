@@ -12,7 +12,7 @@ export interface FoundSettings {
 }
 
 export async function readSettings(requests: Requests, nowUs = ''): Promise<FoundSettings> {
-  const reply = await requests.run('read-settings', script, () => ({ nowGiven: nowUs }))
+  const reply = await requests.run(script, () => ({ nowGiven: nowUs }))
   const [, declared, changed, paused, ...levelPauses] = reply as ['settings', ...string[]]
   const values = { ...valuesIn(declared), ...valuesIn(changed) } as SettingValues
   const pauses = levels.map((level, at) => [level, instantMs(levelPauses[at])])

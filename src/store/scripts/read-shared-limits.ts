@@ -8,6 +8,6 @@ export async function readSharedLimits(
   names: readonly string[],
   nowUs = '',
 ): Promise<LimitRow[]> {
-  const [, rows] = await requests.run('limit.status', script, () => ({ nowGiven: nowUs, names }))
+  const [, rows] = await requests.run(script, () => ({ nowGiven: nowUs, names }))
   return (rows as EncodedRow[]).map(decodeRow)
 }

@@ -33,7 +33,7 @@ type Reply = [
 
 /** @param tenant - Its token. */
 export async function readTenant(requests: Requests, tenant: string, nowUs = ''): Promise<FoundTenant> {
-  const reply = await requests.run('read-tenant', script, () => ({ nowGiven: nowUs, name: tenant }))
+  const reply = await requests.run(script, () => ({ nowGiven: nowUs, name: tenant }))
   const [, state, parkedBy, until, weight, base, level, waiting, delayed, running, longest, entitled, received] =
     reply as Reply
   const fairness = Object.fromEntries(

@@ -3,6 +3,6 @@ import { resetCongestion as script } from '../scripts.generated.ts'
 
 /** Answers false for a tenant that the queue does not know. @param tenant - Its token. */
 export async function resetCongestion(requests: Requests, tenant: string, nowUs = ''): Promise<boolean> {
-  const [word] = await requests.run('reset-congestion', script, () => ({ nowGiven: nowUs, name: tenant }))
+  const [word] = await requests.run(script, () => ({ nowGiven: nowUs, name: tenant }))
   return word === 'reset'
 }

@@ -9,8 +9,6 @@ export type RunNowReply = 'due' | Exclude<JobState, 'delayed'> | 'unknown'
 export async function runDelayedJob(requests: Requests, address: JobAddress, nowUs = ''): Promise<RunNowReply> {
   const { jobKey: jobGiven, tenant: tenantGiven, action: actionGiven, digest } = address
   const args = { nowGiven: nowUs, jobGiven, tenantGiven, actionGiven, digest }
-  const [word] = await searchLeases((leasesFrom) =>
-    requests.run('run-delayed-job', script, () => ({ ...args, leasesFrom })),
-  )
+  const [word] = await searchLeases((leasesFrom) => requests.run(script, () => ({ ...args, leasesFrom })))
   return word as RunNowReply
 }

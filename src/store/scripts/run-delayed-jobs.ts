@@ -15,7 +15,7 @@ export async function runDelayedJobs(
   step: { cursor: string; looks: number; filter: DelayedFilter; nowUs?: string },
 ): Promise<{ cursor: string | undefined; looked: number; due: number }> {
   const { filter } = step
-  const reply = await requests.run('run-delayed-jobs', script, () => ({
+  const reply = await requests.run(script, () => ({
     nowGiven: step.nowUs ?? '',
     cursor: step.cursor,
     looks: step.looks,

@@ -16,6 +16,6 @@ export async function setSchedule(
   const { name, definition, dueUs: due } = schedule
   const onlyIfAbsent = schedule.onlyIfAbsent ? 1 : 0
   const args = (request: number) => ({ nowGiven: nowUs, request, name, definition, due, onlyIfAbsent })
-  const [result, sinceUs] = await requests.run('set-schedule', script, args)
+  const [result, sinceUs] = await requests.run(script, args)
   return { result, sinceUs } as SetScheduleReply
 }

@@ -17,7 +17,7 @@ export async function settleDuty(
   became: DutyOutcome,
   nowUs = '',
 ): Promise<string | undefined> {
-  const [word, fence] = await requests.run('settle-duty', script, (request) => ({
+  const [word, fence] = await requests.run(script, (request) => ({
     nowGiven: nowUs,
     request,
     duty: duty.id,

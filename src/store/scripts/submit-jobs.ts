@@ -45,7 +45,7 @@ export interface CostlyJob {
 export async function submitJobs(
   requests: Requests,
   lines: readonly SubmitLine[],
-  options: { giveUpAfterMs?: number; nowUs?: string } = {},
+  options: { nowUs?: string } = {},
 ): Promise<SubmitReply> {
   const list: (string | number)[] = []
   let hasCosts = 0
@@ -59,12 +59,12 @@ export async function submitJobs(
       list.push(entry)
     }
   }
-  const reply = await requests.run(
-    'submit-jobs',
-    script,
-    (request) => ({ nowGiven: options.nowUs ?? '', request, hasCosts, lines: list }),
-    options,
-  )
+  const reply = await requests.run(script, (request) => ({
+    nowGiven: options.nowUs ?? '',
+    request,
+    hasCosts,
+    lines: list,
+  }))
   if (reply[0] === 'costly') {
     const [, line, job, limit, most] = reply as ['costly', number, number, string, number]
     return { accepted: 0, duplicates: 0, firsts: [], full: [], closed: [], costly: { line, job, limit, most } }

@@ -42,7 +42,7 @@ export interface SweepReply {
 const verbs = { retry: 1, discard: 0, count: -1 } as const
 
 export async function sweepDeadLetters(requests: Requests, step: SweepStep): Promise<SweepReply> {
-  const reply = await requests.run('sweep-dead-letters', script, (request) => ({
+  const reply = await requests.run(script, (request) => ({
     nowGiven: step.nowUs ?? '',
     request,
     retries: verbs[step.verb],

@@ -13,7 +13,7 @@ export async function takeAudit(
   options: { leaseMs: number; everyMs: number; position: string; nowUs?: string },
 ): Promise<TakeAuditReply> {
   const { leaseMs, everyMs, position, nowUs = '' } = options
-  const reply = await requests.run('take-audit', script, () => ({
+  const reply = await requests.run(script, () => ({
     nowGiven: nowUs,
     client: requests.client,
     lease: leaseMs * 1_000,

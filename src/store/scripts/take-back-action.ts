@@ -7,7 +7,7 @@ export async function takeBackAction(
   action: { tenant: string; name: string },
   nowUs = '',
 ): Promise<boolean> {
-  const [word] = await requests.run('take-back-action', script, (request) => ({
+  const [word] = await requests.run(script, (request) => ({
     nowGiven: nowUs,
     request,
     tenant: action.tenant,

@@ -11,7 +11,7 @@ export async function takeDeadLetter(
     nowUs?: string
   },
 ): Promise<'retried' | 'discarded' | 'unknown'> {
-  const [word] = await requests.run('take-dead-letter', script, (request) => ({
+  const [word] = await requests.run(script, (request) => ({
     nowGiven: take.nowUs ?? '',
     request,
     job: take.jobKey,

@@ -36,7 +36,7 @@ export type TakeDutyReply =
   | { readonly word: 'again' }
 
 export async function takeDuty(requests: Requests, taker: DutyTaker, nowUs = ''): Promise<TakeDutyReply> {
-  const reply = await requests.run('take-duty', script, () => ({
+  const reply = await requests.run(script, () => ({
     nowGiven: nowUs,
     lease: taker.leaseMs * 1000,
     kinds: taker.kinds.join(' '),

@@ -12,7 +12,7 @@ export async function takeSchedules(
 ): Promise<{ nowUs: string; schedules: StoredSchedule[] } | undefined> {
   const { leaseMs, most, fence = '', nowUs: nowGiven = '' } = options
   const args = { nowGiven, lease: leaseMs * 1_000, most, fence, maxBytes: MAX_BYTES }
-  const reply = await requests.run('take-schedules', script, () => args)
+  const reply = await requests.run(script, () => args)
   if (reply[0] === 'none') return undefined
   const [, nowUs, ...rows] = reply as ['taken', string, ...ScheduleRow[]]
   return { nowUs, schedules: rows.map(toSchedule) }

@@ -38,7 +38,7 @@ export async function tickSchedules(
     for (const { tickUs } of jobs) list.push(tickUs)
     for (const { digest, record } of jobs) list.push(digest, record)
   }
-  const reply = await requests.run('tick-schedules', script, (request) => ({
+  const reply = await requests.run(script, (request) => ({
     nowGiven: options.nowUs ?? '',
     request,
     lease: options.leaseMs * 1_000,

@@ -5,7 +5,7 @@ import { unparkTenants as script } from '../scripts.generated.ts'
 export async function unparkTenants(requests: Requests, nowUs = ''): Promise<number> {
   let unparked = 0
   for (;;) {
-    const reply = await requests.run('unpark-tenants', script, () => ({ nowGiven: nowUs }))
+    const reply = await requests.run(script, () => ({ nowGiven: nowUs }))
     const [word, tenants] = reply as ['unparked' | 'again', number]
     unparked += tenants
     if (word === 'unparked') return unparked

@@ -7,7 +7,7 @@ export async function watchAction(
   watch: { tenant: string; name: string; forMs: number },
   nowUs = '',
 ): Promise<boolean> {
-  const [word] = await requests.run('watch-action', script, () => ({
+  const [word] = await requests.run(script, () => ({
     nowGiven: nowUs,
     action: `${watch.tenant}:${watch.name}`,
     client: requests.client,
