@@ -1,7 +1,7 @@
 // The layers of src, lowest first. A folder may import from its own layer's folder and from the layers below it; two
 // folders of one layer do not know each other. A folder that is not named here may be imported by nobody in src.
 const layers = [
-  ['errors', 'clock', 'assert'],
+  ['errors', 'clock', 'assert', 'defined-only'],
   ['store', 'sql', 'documents'],
   ['limits'],
   ['engine'],

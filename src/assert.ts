@@ -94,7 +94,7 @@ export function oneOf<const T extends string | number | boolean>(
   return withDefault(options, (value, path, report) => {
     if (!choices.includes(value as T)) {
       const hint = typeof value === 'string' ? didYouMean(value, choices.map(String)) : ''
-      report(path, `must be ${list(choices.map(show))}, not ${show(value)}${hint}`)
+      report(path, `must be ${anyOf(choices.map(show))}, not ${show(value)}${hint}`)
     }
     return value as T
   })
@@ -218,7 +218,8 @@ export function show(value: unknown): string {
   return String(value)
 }
 
-function list(words: readonly string[]): string {
+/** `a, b or c` */
+export function anyOf(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 }
 

@@ -1,3 +1,4 @@
+import { definedOnly } from '../defined-only.ts'
 import { loadConfig } from './config.ts'
 import type { SluiceConfig } from './define-config.ts'
 
@@ -23,7 +24,6 @@ export function withStoreOf(config: SluiceConfig, { redis, data, prefix }: Store
   return {
     ...config,
     redis: redis ?? config.redis ?? 'embedded',
-    ...(data === undefined ? {} : { dataDir: data }),
-    ...(prefix === undefined ? {} : { prefix }),
+    ...definedOnly({ dataDir: data, prefix }),
   }
 }

@@ -1,4 +1,5 @@
 import { checkOptions, integer, number, oneOf, optional, type Report } from '../assert.ts'
+import { definedOnly } from '../defined-only.ts'
 import { InvalidOptionsError } from '../errors.ts'
 import type { LimitsOf } from '../limits/attachment.ts'
 import { type Level, levels, problemOfName, toToken } from '../store/names.ts'
@@ -46,11 +47,8 @@ export class TenantControl {
 
   async set(settings: TenantSettings): Promise<void> {
     const { weight, basePriority, level } = checkOptions(`tenant "${this.name}"`, settings, rules)
-    await changeTenant(this.#requests, this.#token, {
-      ...(weight === undefined ? {} : { weight }),
-      ...(basePriority === undefined ? {} : { base: basePriority }),
-      ...(level === undefined ? {} : { level: level ?? '' }),
-    })
+    const patch = definedOnly({ weight, base: basePriority, level: level === null ? ('' as const) : level })
+    await changeTenant(this.#requests, this.#token, patch)
   }
 
   /** Its own limits: the same name overrides the template, another one stacks. */

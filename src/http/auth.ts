@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { anyOf } from '../assert.ts'
 import type { Caller, KeyRefusal, KeyRing } from './api-keys.ts'
 import { isLoopback } from './binding.ts'
 import { Problem } from './problem.ts'
@@ -58,7 +59,7 @@ export function authorize(keys: KeyRing, request: FastifyRequest): void {
   const { caller } = request
   if (!caller) throw keys.isEmpty ? notFromHere() : unauthorized(request.refusal)
   if (access.includes(caller.role)) return
-  throw new Problem('forbidden', `A key of role ${caller.role} may not do this; it takes ${list(access)}.`)
+  throw new Problem('forbidden', `A key of role ${caller.role} may not do this; it takes ${anyOf(access)}.`)
 }
 
 function unauthorized(refusal: KeyRefusal | undefined): Problem {
@@ -72,8 +73,4 @@ function notFromHere(): Problem {
     'forbidden',
     'This server has no API keys and answers only requests made to localhost by this machine. Add a key to let others in.',
   )
-}
-
-function list(words: readonly string[]): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 }

@@ -1,10 +1,13 @@
+import { wallClockOffset } from './wall-clock.ts'
+
 /**
  * What a time zone adds to UTC, as scripts can read it: they know no zones. Pairs of an instant and the offset from then
  * on, both in seconds, from the beginning of last year on. Cut to whole years, so that processes that declare the same
  * limit on different days declare the same.
  */
 export function zoneOffsets(timeZone: string, now: Date = new Date()): readonly number[] {
-  const offsetAt = offsetIn(timeZone)
+  const offsetMs = wallClockOffset(timeZone)
+  const offsetAt = (ms: number) => offsetMs(ms) / 1_000
   const year = now.getUTCFullYear()
   const end = Date.UTC(year + YEARS_AHEAD, 0, 1)
   let at = Date.UTC(year - 1, 0, 1)
@@ -47,26 +50,4 @@ function firstChange(offsetAt: (ms: number) => number, before: number, after: nu
     else high = middle
   }
   return high * 1_000
-}
-
-/** Offsets in seconds, from what a clock on the wall shows. */
-function offsetIn(timeZone: string): (ms: number) => number {
-  const format = new Intl.DateTimeFormat('en-US', {
-    timeZone,
-    calendar: 'gregory',
-    numberingSystem: 'latn',
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  })
-  return (ms) => {
-    const shown: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {}
-    for (const { type, value } of format.formatToParts(ms)) shown[type] = Number(value)
-    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = shown
-    return (Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(ms / 1_000) * 1_000) / 1_000
-  }
 }

@@ -1,4 +1,5 @@
 import { Redis as Client, ReplyError } from 'ioredis'
+import { definedOnly } from '../defined-only.ts'
 import { StoreOutOfMemoryError, StoreUnavailableError } from '../errors.ts'
 import { PlainCommand, type RedisArgument } from './command.ts'
 
@@ -299,8 +300,4 @@ const NOT_HERE = /Script attempted to (access a non local key|execute a (write )
 function describe(error: Error): string {
   if (error instanceof AggregateError) return error.errors.map((each) => String(each?.message ?? each)).join(', ')
   return error.message
-}
-
-function definedOnly(address: RedisAddress): { [Name in keyof RedisAddress]: Exclude<RedisAddress[Name], undefined> } {
-  return Object.fromEntries(Object.entries(address).filter(([, value]) => value !== undefined))
 }

@@ -1,4 +1,5 @@
 import { Redis as Client } from 'ioredis'
+import { definedOnly } from '../defined-only.ts'
 import { StoreUnavailableError } from '../errors.ts'
 import { answersOf } from './best-answer.ts'
 import { Connection, type RedisAddress } from './connection.ts'
@@ -132,8 +133,7 @@ export class Sentinels {
     const subscriber = new Client({
       host,
       port,
-      ...(username !== undefined && { username }),
-      ...(password !== undefined && { password }),
+      ...definedOnly({ username, password }),
       ...(tls ? { tls: tls === true ? {} : tls } : {}),
       connectionName: this.#connectionName,
       protocol: 2,

@@ -1,5 +1,6 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { unlessAborted } from '../../engine/unless-aborted.ts'
 import type { AllowedAddresses } from './allowed-addresses.ts'
 import type { Resolve } from './options.ts'
 
@@ -75,14 +76,5 @@ function opened(socket: Socket, event: 'connect' | 'secureConnect', signal: Abor
     })
     signal.addEventListener('abort', abort, { once: true })
     if (signal.aborted) abort()
-  })
-}
-
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 }

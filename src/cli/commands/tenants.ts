@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { definedOnly } from '../../defined-only.ts'
 import type { Explanation, TenantCongestion, TenantView } from '../../index.ts'
 import { levels } from '../../store/names.ts'
 import { CliError } from '../cli-error.ts'
@@ -166,12 +167,12 @@ function rateOrNone(text: string): string {
 }
 
 function patchOf({ weight, basePriority, level, rate: limit }: SetOptions): object {
-  const patch = {
-    ...(weight === undefined ? {} : { weight }),
-    ...(basePriority === undefined ? {} : { basePriority }),
-    ...(level === undefined ? {} : { level: level === 'none' ? null : level }),
-    ...(limit === undefined ? {} : { limits: { tenant: limit === 'none' ? null : limit } }),
-  }
+  const patch = definedOnly({
+    weight,
+    basePriority,
+    level: level === 'none' ? null : level,
+    limits: limit && { tenant: limit === 'none' ? null : limit },
+  })
   if (Object.keys(patch).length > 0) return patch
   throw new CliError('usage', 'say what to set: --weight, --base-priority, --level or --rate')
 }

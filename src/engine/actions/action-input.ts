@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { boolean, checkOptions, integer, number, oneOf, optional, type Rule, text } from '../../assert.ts'
+import { definedOnly } from '../../defined-only.ts'
 import { InvalidOptionsError } from '../../errors.ts'
 import { type Level, levels, nameRule, toActionLane } from '../../store/names.ts'
 import type { ActionRules } from '../../store/scripts/open-action.ts'
@@ -116,12 +118,16 @@ export interface CheckedAction {
   readonly defaults: ActionJobInput
 }
 
-/** @param generatedName - Of an action to which nobody gave one. */
-export function checkActionInput(input: ActionInput, generatedName: () => string): CheckedAction {
+/** Of an action to which nobody gave one: sorted by when it was made. */
+export function generatedActionName(): string {
+  return `${Date.now().toString(36)}-${randomBytes(5).toString('hex')}`
+}
+
+export function checkActionInput(input: ActionInput): CheckedAction {
   const { delayMs, runAt, cost, maxRetries, timeoutMs, ...options } = input
   const checked = checkOptions('submit', options, rules)
   if (checked.tenant === undefined) throw new InvalidOptionsError('submit', [{ path: 'tenant', problem: 'is missing' }])
-  const { tenant, action = generatedName(), level, ordered, type } = checked
+  const { tenant, action = generatedActionName(), level, ordered, type } = checked
   return {
     tenant,
     name: action,
@@ -139,10 +145,6 @@ export function checkActionInput(input: ActionInput, generatedName: () => string
     from: checked.from,
     begunBy: checked.begunBy,
     jobs: checked.jobs,
-    defaults: defined({ type, delayMs, runAt, cost, maxRetries, timeoutMs }),
+    defaults: definedOnly({ type, delayMs, runAt, cost, maxRetries, timeoutMs }),
   }
-}
-
-function defined<T extends object>(fields: { [Name in keyof T]: T[Name] | undefined }): T {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
 }

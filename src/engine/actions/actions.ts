@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { checkOptions, integer, optional, text } from '../../assert.ts'
 import type { Clock } from '../../clock.ts'
 import { ActionClosedError, ActionTakenError, InvalidOptionsError } from '../../errors.ts'
@@ -81,7 +80,7 @@ export class Actions implements ActionHost {
   }
 
   async submit(input: ActionInput, options: SubmitChoice = {}): Promise<Action> {
-    const checked = checkActionInput(input, generatedName)
+    const checked = checkActionInput(input)
     options.signal?.throwIfAborted()
     const nowMs = this.#parts.clock.date()
     // Before anything is stored: a first job that cannot be would leave an empty action behind.
@@ -204,8 +203,4 @@ function toCursor(place: ActionPlace | undefined): string | undefined {
 function fromCursor(cursor: string): ActionPlace {
   const [madeUs = '', passed] = cursor.split('-')
   return { madeUs, passed: Number(passed) }
-}
-
-function generatedName(): string {
-  return `${Date.now().toString(36)}-${randomBytes(5).toString('hex')}`
 }

@@ -1,18 +1,16 @@
+import { wallClockOffset } from '../../limits/wall-clock.ts'
+
 /**
  * Clocks on the wall. A wall time is what a clock of the zone shows, as ms since 1970 as if it showed UTC: arithmetic on
  * it is that of the calendar, and a day always has 24 hours. Where clocks are put on, wall times are left out; where they
  * are put back, wall times come twice.
  */
 export class TimeZone {
-  readonly #format: Intl.DateTimeFormat
+  readonly #offset: (instant: number) => number
 
   /** @param name - Of the IANA data base, such as `Europe/Berlin`. @throws RangeError if there is none of that name. */
   constructor(name: string) {
-    this.#format = new Intl.DateTimeFormat('en-US', {
-      timeZone: name,
-      hourCycle: 'h23',
-      ...{ year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric' },
-    })
+    this.#offset = wallClockOffset(name)
   }
 
   wallTime(instant: number): number {
@@ -42,13 +40,6 @@ export class TimeZone {
       else high = middle
     }
     return high
-  }
-
-  #offset(instant: number): number {
-    const shown: Record<string, number> = {}
-    for (const { type, value } of this.#format.formatToParts(instant)) shown[type] = Number(value)
-    const { year = 0, month = 1, day = 0, hour = 0, minute = 0, second = 0 } = shown
-    return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(instant / 1_000) * 1_000
   }
 }
 

@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { definedOnly } from '../../defined-only.ts'
 import type { Action } from '../../engine/actions/action.ts'
-import type { ActionInput } from '../../engine/actions/action-input.ts'
+import { type ActionInput, generatedActionName } from '../../engine/actions/action-input.ts'
 import { withFirst } from '../../engine/actions/with-first.ts'
 import type { Queue } from '../../engine/queue.ts'
 import type { StoredAnswer } from '../../store/idempotency.ts'
@@ -12,7 +12,6 @@ import { isNdjson, NDJSON_TYPE } from '../body.ts'
 import { checkedBuiltIns } from '../built-in-check.ts'
 import { untilGone } from '../client-gone.ts'
 import { type App, type Context, queueOf, submittingTenant } from '../context.ts'
-import { definedOnly } from '../defined-only.ts'
 import { actionIdParam, actionName, flagParam, headers, jobType, level, queueParam, tenantName } from '../fields.ts'
 import { answerOnce, idempotencyKeyOf, requestDigest, send } from '../idempotency.ts'
 import { JobCheck } from '../job-check.ts'
@@ -115,10 +114,6 @@ function requiredTenant(request: FastifyRequest, given: string | undefined, path
   return tenant
 }
 
-function generatedName(): string {
-  return `${Date.now().toString(36)}-${randomBytes(5).toString('hex')}`
-}
-
 /** An action whose jobs are all there. Under an Idempotency-Key it is made once, and gone on with if that was broken off. */
 async function submitBody(context: Context, request: FastifyRequest, reply: FastifyReply, queue: Queue) {
   if (Object.keys(request.query as object).length > 0) {
@@ -131,7 +126,7 @@ async function submitBody(context: Context, request: FastifyRequest, reply: Fast
   const key = idempotencyKeyOf(request)
   // Under a key the action is this request's own: one of that name that another began is neither repeated nor gone on with.
   const begunBy = key === undefined ? undefined : requestDigest(request, key)
-  const named = begunBy === undefined ? generatedName() : `key-${begunBy.slice(0, 24)}`
+  const named = begunBy === undefined ? generatedActionName() : `key-${begunBy.slice(0, 24)}`
   const from = begunBy === undefined ? 'start' : 'accepted'
   const input = definedOnly({ ...body, tenant, action: body.action ?? named, from, begunBy }) as ActionInput
   const check = new JobCheck(tenant, body.type)
@@ -168,7 +163,7 @@ async function submitStream(context: Context, request: FastifyRequest, reply: Fa
   }
   const secret = request.headers['sluice-webhook-secret']
   const webhook = url === undefined ? undefined : { url, secret: String(secret ?? '') }
-  const name = key ?? query.action ?? generatedName()
+  const name = key ?? query.action ?? generatedActionName()
   const known = queue.action(name, { tenant })
   const reader = readerOf(context, request)
   const from: 'start' | 'accepted' = key === undefined ? 'start' : 'accepted'

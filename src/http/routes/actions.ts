@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { definedOnly } from '../../defined-only.ts'
 import { cursorForm } from '../../engine/actions/actions.ts'
 import { actionOf, actionSummary, actionView, exampleAction, noAction, placeOf, viewOf } from '../action-views.ts'
 import { type App, type Context, queueOf, tenantOf } from '../context.ts'
-import { definedOnly } from '../defined-only.ts'
 import { actionIdParam, cursorParam, limitParam, nextCursor, queueParam, tenantName } from '../fields.ts'
 import { readers, submitters } from '../roles.ts'
 

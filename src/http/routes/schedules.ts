@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { definedOnly } from '../../defined-only.ts'
 import { parseDuration } from '../../engine/duration.ts'
 import type { Queue } from '../../engine/queue.ts'
 import type { ScheduleInput } from '../../engine/schedules/schedule-input.ts'
@@ -6,7 +7,6 @@ import type { ScheduleView } from '../../engine/schedules/schedule-view.ts'
 import { isScheduleCursor } from '../../engine/schedules/schedules.ts'
 import { checkBuiltIn } from '../built-in-check.ts'
 import { type App, type Context, queueOf } from '../context.ts'
-import { definedOnly } from '../defined-only.ts'
 import {
   cursorParam,
   done,

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { definedOnly } from '../../defined-only.ts'
 import { insideOf, type Queue } from '../../engine/queue.ts'
 import type { TenantView } from '../../engine/tenant-control.ts'
 import { InvalidOptionsError, type OptionProblem } from '../../errors.ts'
@@ -7,7 +8,6 @@ import { attachLimits, type LimitsOf } from '../../limits/attachment.ts'
 import { fromToken } from '../../store/names.ts'
 import { isTenantCursor, readTenantPage } from '../../store/tenant-tokens.ts'
 import { type App, type Context, callerOf, queueOf, tenantOf } from '../context.ts'
-import { definedOnly } from '../defined-only.ts'
 import { explanationView, viewExplanation } from '../explanation-view.ts'
 import {
   cursorParam,
