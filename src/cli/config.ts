@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { checkOptions, integer, optional, type Rule, record, text } from '../assert.ts'
+import type { ServedQueue, SluiceConfig } from '../config/define-config.ts'
 import { CliError } from './cli-error.ts'
-import type { ServedQueue, SluiceConfig } from './define-config.ts'
 import { importTypeScript, NoTypeScriptError } from './typescript-config.ts'
 
 const fileNames = ['sluice.config.ts', 'sluice.config.mjs', 'sluice.config.js']

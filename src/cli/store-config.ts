@@ -1,6 +1,6 @@
+import type { SluiceConfig } from '../config/define-config.ts'
 import { definedOnly } from '../defined-only.ts'
 import { loadConfig } from './config.ts'
-import type { SluiceConfig } from './define-config.ts'
 
 /** Where the command line says that the store is. */
 export interface StoreOptions {

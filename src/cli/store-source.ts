@@ -1,6 +1,6 @@
+import type { SluiceConfig } from '../config/define-config.ts'
 import type { Explanation, Queue, QueueEvent, QueueOverview, Sluice } from '../index.ts'
 import { observeQueue } from '../sluice.ts'
-import type { SluiceConfig } from './define-config.ts'
 import type { EventsAsked, QueueSource } from './queue-source.ts'
 import { openSluice, queueOptionsOf, untilReady } from './serve/open-queues.ts'
 import { readStoreConfig, type StoreOptions } from './store-config.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { ServedQueue } from '../../config/define-config.ts'
 import type { InvalidOptionsError } from '../../errors.ts'
-import type { ServedQueue } from '../define-config.ts'
 import { checkServedQueue } from './check-queue.ts'
 
 const handler = () => Promise.resolve()

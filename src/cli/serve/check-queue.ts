@@ -1,10 +1,10 @@
 import { callback, checkOptions, integer, optional, type Rule, record, show } from '../../assert.ts'
 import { checkHttpRequestOptions } from '../../bulk/http-request/options.ts'
+import type { ServedQueue } from '../../config/define-config.ts'
 import { checkQueueOptions, queueNameRule } from '../../engine/queue-options.ts'
 import { checkSchedule } from '../../engine/schedules/schedule-input.ts'
 import { InvalidOptionsError, type OptionProblem } from '../../errors.ts'
 import { problemOfName } from '../../store/names.ts'
-import type { ServedQueue } from '../define-config.ts'
 import { ownOptionsOf } from './open-queues.ts'
 
 const asGiven: Rule<unknown> = (value) => value

@@ -1,4 +1,5 @@
 import { httpRequest } from '../../bulk/http-request/http-request.ts'
+import type { ConfiguredLimit, ServedQueue, SluiceConfig } from '../../config/define-config.ts'
 import {
   isSluiceError,
   type LimitDefinition,
@@ -9,7 +10,6 @@ import {
   type SluiceOptions,
 } from '../../index.ts'
 import { CliError } from '../cli-error.ts'
-import type { ConfiguredLimit, ServedQueue, SluiceConfig } from '../define-config.ts'
 
 const DEFAULT_CONCURRENCY = 20
 

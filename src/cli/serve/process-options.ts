@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { ServedQueue, SluiceConfig } from '../define-config.ts'
+import type { ServedQueue, SluiceConfig } from '../../config/define-config.ts'
 import { commaList, rateIn, wholeNumber } from '../option-values.ts'
 import { privateRanges } from '../run/private-hosts.ts'
 import { readStoreConfig, type StoreConfig, type StoreOptions } from '../store-config.ts'
