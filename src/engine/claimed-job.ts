@@ -15,7 +15,7 @@ import { finishedJob, finishOf, toldOf } from './finish.ts'
 import type { Grant } from './grant.ts'
 import type { GrantedBy, Job, LeasedJob } from './job.ts'
 import { type Answer, Lessons } from './lesson.ts'
-import type { RunResult } from './outcome.ts'
+import { type RunResult, resultOfThrow } from './outcome.ts'
 import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
 import type { RunEnds } from './run-ends.ts'
@@ -38,8 +38,13 @@ export interface ClaimedJob<Payload = unknown> extends Job<Payload> {
   learn(answer: Answer): Pushback | undefined
   /** @param value - What its action keeps of it, if it keeps results. */
   succeed(value?: unknown): Promise<void>
-  /** Retried, or a dead letter when it has failed too often. A `PermanentError` makes it a dead letter at once. */
+  /**
+   * Retried, or a dead letter when it has failed too often. What a handler may throw counts as it does there: a
+   * `PermanentError` as `discard`, a `ThrottledError` as `throttle`.
+   */
   fail(error: unknown): Promise<void>
+  /** It will not succeed: a dead letter now, without another try. */
+  discard(reason: string): Promise<void>
   /** The upstream pushed back: comes again without costing a retry. */
   throttle(options?: { retryAfterMs?: number | undefined }): Promise<void>
   /** Back to the front of its lane, for someone else. */
@@ -140,12 +145,14 @@ export class ClaimHandle implements ClaimedJob {
   }
 
   fail(error: unknown): Promise<void> {
-    const isPermanent = (error as { code?: unknown } | null)?.code === 'SLUICE_PERMANENT'
-    return this.#finish({ kind: isPermanent ? 'discarded' : 'failed', error })
+    return this.#finish(resultOfThrow(error))
+  }
+
+  discard(reason: string): Promise<void> {
+    return this.#finish({ kind: 'discarded', error: new Error(reason) })
   }
 
   throttle(options: { retryAfterMs?: number | undefined } = {}): Promise<void> {
-    this.#lessons.pushedBack(options.retryAfterMs)
     return this.#finish({ kind: 'throttled', retryAfterMs: options.retryAfterMs })
   }
 
@@ -160,6 +167,7 @@ export class ClaimHandle implements ClaimedJob {
   }
 
   #finish(result: RunResult): Promise<void> {
+    if (result.kind === 'throttled') this.#lessons.pushedBack(result.retryAfterMs)
     const finish = finishOf(this.#job, result, this.#settings)
     const durationMs = this.#clock.now() - this.#claimedAt
     this.#figures.ended(this.type, finish, durationMs)

@@ -121,6 +121,7 @@ export class Queue {
       // Whatever it is: what is no object is refused as a job.
       const { jobs } = Object(input) as Partial<BulkInput>
       if (jobs === undefined) return this.#parts.intake.one(input as JobInput, chosen)
+      // Also where it is undefined, which is refused: an action whose tenant is missing is not to run as the default's.
       if ('tenant' in input) return this.#parts.actions.submit(input as ActionInput, chosen)
       return this.#parts.intake.many(input as BulkInput, chosen)
     })
@@ -140,10 +141,10 @@ export class Queue {
   /**
    * Makes one result of all job results of an action whose `type` this is, when its last job has ended; the action completes
    * with it. Actions made from now on keep the results it needs. It runs in a process that has called this, whether that
-   * runs jobs or not, under a lease: after a crash it runs again.
+   * runs jobs or not, until `stop` or `close`, under a lease: after a crash it runs again.
    */
   async aggregate(type: string, aggregate: Aggregate, options?: AggregateOptions): Promise<void> {
-    this.#assertOpen()
+    this.#assertServing()
     this.#parts.aggregates.add(type, aggregate, options)
     this.#parts.duties.serve()
     await this.#parts.registration.ready()
@@ -153,8 +154,7 @@ export class Queue {
   /** Runs jobs of this type in this process, from now until `stop` or `close`. */
   // biome-ignore lint/suspicious/noExplicitAny: the payload's type is the caller's word.
   process<Payload = any>(type: string, handler: Handler<Payload>, options?: ProcessOptions): void {
-    this.#assertOpen()
-    if (this.#stopped) throw new ClosedError(`The queue "${this.name}"`)
+    this.#assertServing()
     const problem = problemOfName(type)
     if (problem) throw new InvalidOptionsError('process', [{ path: 'type', problem }])
     if (typeof handler !== 'function') {
@@ -385,5 +385,9 @@ export class Queue {
 
   #assertOpen(): void {
     if (this.#isClosed) throw new ClosedError(`The queue "${this.name}"`)
+  }
+
+  #assertServing(): void {
+    if (this.#stopped || this.#isClosed) throw new ClosedError(`The queue "${this.name}"`)
   }
 }

@@ -56,6 +56,7 @@ describe('a stream', () => {
     [{ payload: 1 }, 'payload belongs to each of the jobs'],
     [{ id: 'a' }, 'id belongs to each of the jobs'],
     [{ action: 'a' }, 'action needs a tenant'],
+    [{ tenant: undefined }, 'tenant'],
   ])('has no defaults that would be left out: %o', async (defaults, problem) => {
     const queue = engine.queue()
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { LeaseLostError, PermanentError, Sluice } from '../../src/index.ts'
+import { LeaseLostError, PermanentError, Sluice, ThrottledError } from '../../src/index.ts'
 import { stopEmbeddedServer } from '../../src/store/embedded.ts'
 import { keyPrefix } from '../../src/store/keys.ts'
 import { Countdown, pause, payloads, until, useEngine, withResolvers } from './engine.ts'
@@ -170,6 +170,7 @@ describe('a worker that closes', () => {
 
     expect(await queue.counts()).toMatchObject({ succeeded: 1, waiting: 1 })
     expect(() => queue.process('T', () => {})).toThrow(/closed/)
+    await expect(queue.aggregate('T', () => {})).rejects.toMatchObject({ code: 'SLUICE_CLOSED' })
   })
 
   it('gives back at once what is left after its grace, and another runs it immediately', async () => {
@@ -370,6 +371,23 @@ describe('a loop of one’s own', () => {
       delayed: 2,
     })
     expect((await queue.claim(10)).map((job) => job.payload)).toEqual([5])
+  })
+
+  it('says with an error what a handler would say by throwing it', async () => {
+    const queue = engine.queue({ limits: { upstream: '1000/s' }, maxRetries: 0 })
+    await queue.submit({ type: 'T', jobs: payloads(3) })
+    const [pushedBack, gone, alike] = await queue.claim(3)
+
+    await pushedBack?.fail(new ThrottledError({ retryAfterMs: 60_000 }))
+    await gone?.discard('gone')
+    await alike?.fail(Object.assign(new Error('of another library'), { code: 'SLUICE_PERMANENT' }))
+
+    expect(await queue.counts()).toMatchObject({ throttled: 1, delayed: 1, failed: 2 })
+    expect((await queue.deadLetters.list()).letters).toMatchObject([
+      { reason: 'failed' },
+      { reason: 'discarded', error: { message: 'gone' } },
+    ])
+    expect((await queue.limits.status('upstream'))?.closedUntil).toBeGreaterThan(Date.now() + 30_000)
   })
 
   it('is told when a job is no longer its own, and changes nothing then', async () => {

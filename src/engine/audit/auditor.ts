@@ -62,7 +62,7 @@ export class Auditor {
 
   /** This process works for the queue: it looks after it as well. */
   serve(): void {
-    if (this.#isServing || !this.#settings.enabled) return
+    if (this.#isServing || this.#isClosed || !this.#settings.enabled) return
     this.#isServing = true
     this.#leavePace = this.#pace.join()
     this.#after(Math.min(FIRST_LOOK_MS, this.#settings.everyMs) * (0.5 + Math.random() / 2))
