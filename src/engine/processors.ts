@@ -1,3 +1,4 @@
+import { InvalidOptionsError } from '../errors.ts'
 import type { Level } from '../store/names.ts'
 import { encodeError } from '../store/record.ts'
 import type { Finish } from '../store/scripts/finish-and-claim.ts'
@@ -22,6 +23,8 @@ export interface Hands {
 }
 
 const UNKNOWN_TYPE_DELAY_MS = 30_000
+// Types are the submitter's choice: whoever makes one for each job fills neither the log nor the memory.
+const MOST_UNKNOWN_TYPES = 50
 
 /** The processors of one process for one queue, and the hands they share. */
 export class Processors {
@@ -51,9 +54,14 @@ export class Processors {
   }
 
   add(type: string, processor: Processor, hands: Hands): void {
+    const levels = hands.levels.join(' ')
+    if (this.#byType.size > 0 && levels !== this.#levels) {
+      const problem = `must be those of the other processors (${this.#levels}): the queue "${this.#queue}" has one pool in a process. Serve other levels in another process`
+      throw new InvalidOptionsError(`process("${type}")`, [{ path: 'levels', problem }])
+    }
     this.#byType.set(type, processor)
     this.#agreeOn(hands)
-    this.#levels = hands.levels.join(' ')
+    this.#levels = levels
   }
 
   of(type: string): Processor | undefined {
@@ -72,15 +80,7 @@ export class Processors {
 
   /** What becomes of a job that nobody here can run: another process may know its type, now or after a deploy. */
   endOfUnknown(job: LeasedJob): Finish {
-    if (!this.#unknownTypes.has(job.type)) {
-      this.#unknownTypes.add(job.type)
-      this.#log({
-        level: 'warn',
-        event: 'worker.unknown-type',
-        message: `No processor for jobs of type "${job.type}" of queue "${this.#queue}" in this process; they come again in 30 s.`,
-        type: job.type,
-      })
-    }
+    this.#sayUnknown(job.type)
     const { since, reason } = job.record.history
     const unknownSince = reason === 'unknown-type' ? since : 0
     // Both by the clock of the store, which a fence is made of: this process's may be hours wrong.
@@ -90,5 +90,18 @@ export class Processors {
       return { outcome: 'dead', reason: 'unknown-type', error }
     }
     return { outcome: 'unknown', delayMs: UNKNOWN_TYPE_DELAY_MS }
+  }
+
+  #sayUnknown(type: string): void {
+    if (this.#unknownTypes.has(type) || this.#unknownTypes.size >= MOST_UNKNOWN_TYPES) return
+    this.#unknownTypes.add(type)
+    const isLast = this.#unknownTypes.size === MOST_UNKNOWN_TYPES
+    const more = isLast ? ' There may be more such types: no others are named.' : ''
+    this.#log({
+      level: 'warn',
+      event: 'worker.unknown-type',
+      message: `No processor for jobs of type "${type}" of queue "${this.#queue}" in this process; they come again in 30 s.${more}`,
+      type,
+    })
   }
 }

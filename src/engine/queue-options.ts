@@ -300,7 +300,7 @@ export interface ProcessOptions {
    */
   upstream?: string
   /**
-   * Serve only these levels, in the queue's order.
+   * Serve only these levels, in the queue's order. The queue has one pool per process: all its processors give the same.
    * @default all three
    */
   levels?: readonly Level[]

@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest'
+import type { LeasedJob } from './job.ts'
+import type { LogEntry } from './log.ts'
+import { type Hands, Processors } from './processors.ts'
+
+const processor = { handler: () => {}, timeoutMs: 1_000, maxRetries: 3, upstream: undefined }
+const hands: Hands = { concurrency: 10, isConcurrencyGiven: false, levels: ['high', 'normal', 'low'] }
+
+function makeProcessors() {
+  const log: LogEntry[] = []
+  return { log, processors: new Processors({ queue: 'q', unknownTypeMs: 1_000, log: (entry) => log.push(entry) }) }
+}
+
+it('serves the levels that all of them give, and refuses one that gives others', () => {
+  const { processors } = makeProcessors()
+  processors.add('A', processor, hands)
+
+  expect(() => processors.add('B', processor, { ...hands, levels: ['high'] })).toThrow(
+    'process("B"): levels must be those of the other processors (high normal low)',
+  )
+  expect(processors.of('B')).toBeUndefined()
+  processors.add('B', processor, hands)
+  expect(processors.levels).toBe('high normal low')
+})
+
+it('says once of each of 50 types that nobody here knows it, and with the last that there may be more', () => {
+  const { processors, log } = makeProcessors()
+  const jobOf = (type: string) => ({ type, fence: '1', record: { history: { since: 0, reason: '' } } }) as LeasedJob
+
+  for (let index = 0; index < 200; index++) processors.endOfUnknown(jobOf(`T${index % 100}`))
+
+  expect(log.map(({ type }) => type)).toEqual(Array.from({ length: 50 }, (_, index) => `T${index}`))
+  expect(log.filter(({ message }) => message.includes('There may be more'))).toEqual([log.at(-1)])
+})
