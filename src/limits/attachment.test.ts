@@ -42,6 +42,19 @@ it('reports all problems at once, each by its path', () => {
   ])
 })
 
+it('takes no name for a limit on the queue that was meant as what it attaches to', () => {
+  expect(attach({ tenants: '5/s', Queue: '5/s', level: { low: '5/s' }, high: '5/s' }).problems).toEqual([
+    'limits.tenants is not what limits attach to; did you mean "tenant"? A limit of this name on the queue is { queue: { tenants: … } }',
+    'limits.Queue is not what limits attach to; did you mean "queue"? A limit of this name on the queue is { queue: { Queue: … } }',
+    'limits.level is not what limits attach to; did you mean "levels"? A limit of this name on the queue is { queue: { level: … } }',
+    'limits.high is a level: { levels: { high: … } }. A limit of this name on the queue is { queue: { high: … } }',
+  ])
+  expect(attach({ queue: { tenants: '5/s', high: '5/s' } })).toMatchObject({
+    problems: [],
+    names: { queue: ['tenants', 'high'] },
+  })
+})
+
 it('refuses two limits of one name on the queue', () => {
   expect(attach({ queue: { upstream: '5/s' }, upstream: '6/s' }).problems).toEqual([
     'limits.upstream is given twice: a limit on the queue has this name already',

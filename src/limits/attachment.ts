@@ -1,4 +1,4 @@
-import type { Report } from '../assert.ts'
+import { didYouMean, type Report } from '../assert.ts'
 import type { Level } from '../store/names.ts'
 import { levels } from '../store/names.ts'
 import type { AttachedRule, LimitRules, LimitScope } from '../store/settings.ts'
@@ -13,7 +13,7 @@ export type SharedLimitsOf = LimitDefinition | Shared | Readonly<Record<string, 
 
 /**
  * What limits attach to. A job must be granted by all it stands under: the queue's, its level's and its tenant's.
- * Any other name is a limit of that name on the queue.
+ * Any other name is a limit of that name on the queue, unless it is a level's or nearly one of these three.
  */
 export interface LimitsOption {
   readonly queue?: SharedLimitsOf
@@ -23,6 +23,7 @@ export interface LimitsOption {
   readonly [name: string]: SharedLimitsOf | Readonly<Partial<Record<Level, SharedLimitsOf>>> | undefined
 }
 
+const scopes = ['queue', 'tenant', 'levels']
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/
 
 type Attached = Record<LimitScope, AttachedRule[]>
@@ -40,9 +41,18 @@ export function attachLimits(limits: unknown, path: string, report: Report): Lim
     if (name === 'levels') attachLevels(value, `${path}.levels`, rules, report)
     else if (name === 'tenant') attach('tenant', 'tenant', value, `${path}.tenant`, rules, report)
     else if (name === 'queue') attach('queue', 'queue', value, `${path}.queue`, rules, report)
-    else attachOne('queue', name, value, `${path}.${name}`, rules, report)
+    else attachNamed(name, value, `${path}.${name}`, rules, report)
   }
   return rules
+}
+
+/** A limit on the queue by a name of its own, which must not look as if it were for a tenant or a level. */
+function attachNamed(name: string, value: unknown, path: string, rules: Attached, report: Report): void {
+  const hint = didYouMean(name, scopes)
+  const ownName = `A limit of this name on the queue is { queue: { ${name}: … } }`
+  if (levels.includes(name as Level)) report(path, `is a level: { levels: { ${name}: … } }. ${ownName}`)
+  else if (hint) report(path, `is not what limits attach to${hint} ${ownName}`)
+  else attachOne('queue', name, value, path, rules, report)
 }
 
 function attachLevels(value: unknown, path: string, rules: Attached, report: Report): void {
