@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { queueRules } from '../engine/queue-options.ts'
 import { mergeOptions } from './merge-options.ts'
 
 it('merges limits, their levels and congestion by name, and takes anything else from the queue', () => {
@@ -25,6 +26,14 @@ it('merges limits, their levels and congestion by name, and takes anything else 
     congestion: { enabled: false, baseBackoffMs: 20 },
     middleware: [],
   })
+})
+
+const groups = Object.entries(queueRules).filter(([, rule]) => rule(undefined, '', () => {}) instanceof Object)
+
+it.each(groups.map(([name]) => name))('merges %s, as every option that holds options', (name) => {
+  const merged = mergeOptions({ queue: { [name]: { a: 1 } } as object }, { [name]: { b: 2 } } as object)
+
+  expect(merged).toEqual({ [name]: { a: 1, b: 2 }, middleware: [] })
 })
 
 it('replaces a limit that is written out, whose parts belong together', () => {

@@ -3,7 +3,7 @@ import type { RegisteredQueueOptions, SluiceModuleOptions } from './module-optio
 type Section = Readonly<Record<string, unknown>>
 
 /** Options that hold options: these are merged, while anything else is taken whole from the one or the other. */
-const sections = ['limits', 'limits.levels', 'congestion']
+const sections = ['limits', 'limits.levels', 'congestion', 'audit']
 
 /** A queue's options over the defaults, section by section. */
 export function mergeOptions(
