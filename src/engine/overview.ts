@@ -40,6 +40,8 @@ export interface QueueOverview {
 
 /** What an overview is made of. */
 export interface OverviewSource {
+  /** Now, in ms since 1970. */
+  date(): number
   view(): Promise<QueueView>
   counts(): Promise<QueueCounts>
   workers(): Promise<readonly WorkerView[]>
@@ -76,7 +78,7 @@ export async function readOverview(source: OverviewSource, options: { tenants?: 
   )
   const paused = queue.pausedSince !== undefined
   const levelsPaused = levels.filter((level) => queue.levelsPausedSince[level] !== undefined)
-  return { at: Date.now(), name: queue.name, paused, levelsPaused, counts, backlog, limits, workers, tenants }
+  return { at: source.date(), name: queue.name, paused, levelsPaused, counts, backlog, limits, workers, tenants }
 }
 
 /** As JSON can hold it: there is no Infinity. */

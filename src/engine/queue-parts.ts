@@ -52,6 +52,7 @@ interface QueueItself {
 /** What a queue consists of. */
 export interface QueueParts {
   readonly settings: QueueSettings
+  readonly clock: Clock
   readonly redis: Redis
   readonly keys: QueueKeys
   readonly figures: QueueFigures
@@ -168,7 +169,7 @@ export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueuePa
     ends,
   })
   return {
-    ...{ settings, redis, keys, figures, ends, feed, registration, requests, intake, claimer, pool },
+    ...{ settings, clock, redis, keys, figures, ends, feed, registration, requests, intake, claimer, pool },
     ...{ limits, deadLetters, schedules, ticker, congestion, recorder, actions, aggregates, duties, auditor },
   }
 }

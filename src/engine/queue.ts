@@ -161,8 +161,6 @@ export class Queue {
       throw new InvalidOptionsError('process', [{ path: 'handler', problem: 'must be a function' }])
     }
     const chosen = checkOptions(`process("${type}")`, options, processRules)
-    this.#parts.duties.serve()
-    this.#parts.auditor.serve()
     this.#parts.pool.add(
       type,
       {
@@ -177,6 +175,8 @@ export class Queue {
         levels: chosen.levels ?? levels,
       },
     )
+    this.#parts.duties.serve()
+    this.#parts.auditor.serve()
   }
 
   /** Adds middleware around the handlers registered after it. */
@@ -297,6 +297,7 @@ export class Queue {
     return readOverview(
       {
         ...{ limits, congestion, busyTokens },
+        date: () => this.#parts.clock.date(),
         view: () => this.view(),
         counts: () => this.counts(),
         workers: () => this.workers(),

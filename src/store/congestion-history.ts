@@ -1,4 +1,5 @@
 import type { QueueKeys } from './keys.ts'
+import { readPresentUs } from './present.ts'
 import type { Redis } from './redis.ts'
 
 /** What was recorded of a queue or a tenant at one moment. Times in ms, instants since 1970. */
@@ -22,11 +23,11 @@ export async function readCongestionHistory(
   asked: { tenant: string | undefined; limit: number; keepMs: number },
 ): Promise<CongestionRecord[]> {
   const key = asked.tenant === undefined ? keys.congestion : `${keys.congestion}:${asked.tenant}`
-  const [lines, time] = await Promise.all([
+  const [lines, nowUs] = await Promise.all([
     redis.call('LRANGE', key, 0, asked.limit - 1) as Promise<string[]>,
-    redis.at(key).call('TIME') as Promise<[string, string]>,
+    readPresentUs(redis, key),
   ])
-  const oldest = Number(time[0]) * 1_000 - asked.keepMs
+  const oldest = nowUs / 1_000 - asked.keepMs
   return lines.map(decode).filter(({ at }) => at >= oldest)
 }
 

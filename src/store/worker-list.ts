@@ -1,4 +1,5 @@
 import { claimKey, type QueueKeys } from './keys.ts'
+import { readPresentUs } from './present.ts'
 import type { Redis } from './redis.ts'
 
 /** A process that works on a queue, as far as the store knows of it. */
@@ -30,12 +31,11 @@ interface Held {
 
 /** Who holds jobs or waits for some, the busiest first. A process that does neither, because a limit lets none run, is not known. */
 export async function readWorkers(redis: Redis, keys: QueueKeys): Promise<WorkerView[]> {
-  const [time, leases, idle] = (await Promise.all([
-    redis.at(keys.leases).call('TIME'),
+  const [nowUs, leases, idle] = (await Promise.all([
+    readPresentUs(redis, keys.leases),
     redis.call('ZRANGE', keys.leases, 0, MOST_CLAIMS - 1, 'WITHSCORES'),
     redis.call('ZREVRANGE', keys.idle, 0, MOST_IDLE - 1, 'WITHSCORES'),
-  ])) as [[string, string], string[], string[]]
-  const nowUs = Number(time[0]) * 1_000_000 + Number(time[1])
+  ])) as [number, string[], string[]]
   const held = new Map<string, Held>()
   const of = (client: string): Held => {
     const known = held.get(client) ?? { running: 0, since: undefined, leasedUntil: undefined, isIdle: false }

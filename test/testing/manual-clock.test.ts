@@ -34,6 +34,20 @@ describe('a Sluice by a manual clock', () => {
     expect(await queue.counts()).toMatchObject({ waiting: 0, running: 0, succeeded: 1 })
   })
 
+  it('remembers the backlog of the last hour by the clock, and says of what moment an overview is', async () => {
+    const queue = connect().queue('mail')
+    await queue.submit({ type: 'SEND', jobs: [{}, {}, {}] })
+    await queue.claim(1)
+    await clock.advance(30_000)
+    await queue.claim(1)
+    await clock.settle()
+
+    expect(await queue.congestion.history()).not.toEqual([])
+    expect((await queue.overview()).at).toBe(clock.date())
+    await clock.advance(2 * 3_600_000)
+    expect(await queue.congestion.history()).toEqual([])
+  })
+
   it('starts a delayed job at its instant and not before', async () => {
     const queue = connect().queue('mail')
     const ran: number[] = []
