@@ -13,6 +13,15 @@ describe('an answer is a pushback', () => {
     ['503 with Retry-After', answer(503, { 'retry-after': '5' })],
     ['403 with Retry-After', answer(403, { 'retry-after': '5' })],
     ['403 with nothing remaining', answer(403, { 'x-ratelimit-remaining': '0' })],
+    ['403 with nothing remaining, by the draft of today', answer(403, { ratelimit: '"default";r=0;t=30' })],
+    ['403 with nothing remaining, by the draft of 2021', answer(403, { ratelimit: 'limit=9, remaining=0, reset=30' })],
+    ['403 with nothing remaining, as GitLab says it', answer(403, { 'ratelimit-remaining': '0' })],
+    ['403 with nothing remaining, as Okta says it', answer(403, { 'x-rate-limit-remaining': '0' })],
+    [
+      '403 with a reason of Google',
+      answer(403, {}, '{"error":{"errors":[{"domain":"usageLimits","reason":"userRateLimitExceeded"}]}}'),
+    ],
+    ['403 with a quota of YouTube', answer(403, {}, '{"error":{"errors":[{"reason":"quotaExceeded"}]}}')],
     ["403 with GitHub's secondary limit", answer(403, {}, '{"message":"You have exceeded a secondary rate limit."}')],
     ["403 with GitHub's primary limit in words", answer(403, {}, '{"message":"API rate limit exceeded for 10.0.0.1"}')],
   ])('when it is %s', (_, pushback) => expect(pushback).toBeDefined())
@@ -20,6 +29,11 @@ describe('an answer is a pushback', () => {
   it.each([
     ['200 with nothing remaining', answer(200, { 'x-ratelimit-remaining': '0', 'retry-after': '5' })],
     ['403 without a reason', answer(403, { 'x-ratelimit-remaining': '12' }, 'Forbidden')],
+    ['403 with something remaining', answer(403, { ratelimit: '"default";r=3;t=30' })],
+    [
+      '403 that only talks of quotas',
+      answer(403, {}, 'You may not change the quota. See "What if quota is exceeded?"'),
+    ],
     ['503 without Retry-After', answer(503)],
     ['500 with Retry-After', answer(500, { 'retry-after': '5' })],
     ['404', answer(404)],

@@ -14,6 +14,7 @@ import {
   resetSpanMs,
   valuesOf,
 } from './answer-headers.ts'
+import { quotaReadingOf } from './quota-reading.ts'
 
 export interface UpstreamAnswer {
   readonly status: number
@@ -40,20 +41,25 @@ const SECONDARY_LIMIT_MS = 60_000
 export function pushbackOf(answer: UpstreamAnswer, nowMs: number = Date.now()): Pushback | undefined {
   const { status, headers } = answer
   const hasRetryAfter = headers['retry-after'] !== undefined
-  if (status === 429 || (status === 503 && hasRetryAfter) || (status === 403 && hasRateLimitReason(answer))) {
+  if (status === 429 || (status === 503 && hasRetryAfter) || (status === 403 && hasRateLimitReason(answer, nowMs))) {
     return { retryAfterMs: believable(waitMs(answer, dateOf(headers) ?? nowMs)) }
   }
   return undefined
 }
 
-function hasRateLimitReason({ headers, text }: UpstreamAnswer): boolean {
+function hasRateLimitReason({ headers, text }: UpstreamAnswer, nowMs: number): boolean {
   return (
     headers['retry-after'] !== undefined ||
-    numberIn(headers, 'x-ratelimit-remaining') === 0 ||
+    remainingHeaders.some((name) => numberIn(headers, name) === 0) ||
+    quotaReadingOf(headers, nowMs)?.remaining === 0 ||
     isSecondaryLimit(text) ||
-    /\brate limit (has been )?exceeded\b/i.test(text)
+    /\brate limit (has been )?exceeded\b/i.test(text) ||
+    /"(user|concurrent)?RateLimitExceeded"|"(quota|dailyLimit)Exceeded"/i.test(text)
   )
 }
+
+/** Those that say that nothing is left also where nothing says until when. */
+const remainingHeaders = ['x-ratelimit-remaining', 'ratelimit-remaining', 'x-rate-limit-remaining'] as const
 
 function isSecondaryLimit(text: string): boolean {
   return /\bsecondary rate limit\b|\babuse detection mechanism\b/i.test(text)
