@@ -17,6 +17,18 @@ local function key_of(q, state)
   return state.is_shared and q.keys.group_limits or q.keys.limits
 end
 
+-- What a mark is worth nothing without: the instant that a high caller was told is that of the rule it was told by.
+local function stamp_of(rule)
+  return string.format("%d/%d", rule.count or rule.threshold, rule.window or 0)
+end
+
+-- Until when a high caller waits; 0: none does, or the limit has changed since.
+local function mark_of(q, state)
+  local stored = redis.call("HGET", key_of(q, state), state.field .. "/high")
+  local instant, stamp = string.match(stored or "", "^(%d+):(.*)$")
+  return stamp == stamp_of(state.rule) and tonumber(instant) or 0
+end
+
 -- The states of these names, with the scope of each; nil and what to reply when one cannot be had.
 function acquiring.find(q, level, names, from, count)
   local found = {}
@@ -37,7 +49,7 @@ function acquiring.find(q, level, names, from, count)
     found[#found + 1] = { state = state, scope = scope, high = 0, high_changed = false }
   end
   for _, entry in ipairs(found) do
-    entry.high = tonumber(redis.call("HGET", key_of(q, entry.state), entry.state.field .. "/high") or 0)
+    entry.high = mark_of(q, entry.state)
   end
   return found
 end
@@ -198,7 +210,9 @@ end
 local function save_marks(q, found)
   for _, entry in ipairs(found) do
     if entry.high_changed then
-      redis.call("HSET", key_of(q, entry.state), entry.state.field .. "/high", string.format("%d", entry.high))
+      local state = entry.state
+      local mark = string.format("%d:%s", entry.high, stamp_of(state.rule))
+      redis.call("HSET", key_of(q, state), state.field .. "/high", mark)
     end
   end
 end

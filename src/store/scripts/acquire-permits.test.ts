@@ -49,9 +49,20 @@ it('keeps the mark of a refused high caller beside the limit', async () => {
   await ask([2])
   await ask([1], { level: 'high' })
 
-  expect((await store.dump()).limits).toMatchObject({ hash: { 'queue/queue/high': '1000111112' } })
+  expect((await store.dump()).limits).toMatchObject({ hash: { 'queue/queue/high': '1000111112:10/1000000' } })
   store.now += 100_000
   expect(await ask([1], { level: 'low' })).toMatchObject({ answers: [{ isGranted: false, waitUs: 21_112 }] })
+})
+
+it('forgets the mark of a refused high caller when the limit has changed since: its instant means nothing any more', async () => {
+  await store.begin({ limits: { queue: { kind: 'window', limit: 1, windowMs: 86_400_000 } } })
+  await ask([1])
+  await ask([1], { level: 'high' })
+  expect(await ask([1], { level: 'low' })).toMatchObject({ answers: [{ isGranted: false }] })
+
+  await store.register({ limits: { queue: { kind: 'window', limit: 9, windowMs: 86_400_000 } } })
+
+  expect(await ask([1], { level: 'low' })).toMatchObject({ answers: [{ isGranted: true }] })
 })
 
 it('takes back from a quota what it granted too late: the next caller is the one that asks', async () => {
