@@ -154,6 +154,10 @@ describe('a job', () => {
 
     expect(await queue.job('order-1')).toBeUndefined()
     expect(await queue.job('normal:default:5:a')).toBeUndefined()
+
+    await queue.submit({ type: 'T', tenant: 'a' })
+    for (const job of await queue.claim(1)) await job.succeed()
+    expect(await queue.job('normal:default:5:a')).toBeUndefined()
   })
 })
 

@@ -243,6 +243,7 @@ export async function readable(redis: Redis, found: Keyspace, prefix: string): P
       settings: _,
       server: __,
       format: _______,
+      since: ________,
       limits: ___,
       own_limits: ____,
       costs: ______,

@@ -7,6 +7,12 @@ local finding = {}
 -- Leases looked through at once for a running job: there are about as many as there are claims in flight.
 local LEASES = 2000
 
+-- Whether a job can have had the number: an action knows its first, a queue since when it has given any.
+local function may_be_given(q, sequence, action)
+  local first = action and action.first or redis.call("HGET", q.keys.queue, "since")
+  return not first or tonumber(sequence) >= tonumber(first)
+end
+
 local function in_list(q, level, lane, sequence, tenant, job, action)
   -- A leading zero: a job submitted with a delay, which never stands in the list.
   if string.byte(sequence) == 48 then
@@ -31,7 +37,7 @@ local function in_list(q, level, lane, sequence, tenant, job, action)
     return nil
   end
   if at < 0 then
-    return nil, job
+    return nil, may_be_given(q, sequence, action) and job or nil
   end
   return redis.call("LINDEX", key, at), nil, at
 end

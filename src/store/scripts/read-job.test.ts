@@ -175,6 +175,15 @@ it('knows nothing of jobs that were never submitted', async () => {
   expect(await read('never-given')).toBeUndefined()
 })
 
+it('knows nothing of numbers from before the queue was made, though the lane has had jobs since', async () => {
+  await store.submit('a', 1)
+  await store.finish(await store.claim(1), { outcome: 'succeeded' })
+
+  expect(await read('normal:default:1000000000:a')).toMatchObject({ state: 'succeeded' })
+  expect(await read('normal:default:999999999:a')).toBeUndefined()
+  expect(await read('normal:default:5:a')).toBeUndefined()
+})
+
 it('knows no job in a store that does not know the queue, out of memory or not', async () => {
   await store.empty()
 

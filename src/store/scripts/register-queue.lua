@@ -64,6 +64,8 @@ redis.call("HSET", settings_key, "declared", declared)
 redis.call("HSET", queue_key, "settings", packed, "format", format)
 if is_new then
   redis.call("HSET", queue_key, "server", server)
+  -- Jobs are numbered by the queue's clock: none has a lower number than this.
+  redis.call("HSETNX", queue_key, "since", string.format("%d", now))
   if is_again == 1 then
     -- What was granted is gone with the store: limits close as after a restart.
     q = queue.open({ queue = queue_key }, now)
