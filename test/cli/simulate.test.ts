@@ -1,5 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SimulationReport } from '../../src/simulate/report.ts'
 import { read } from '../docs/markdown.ts'
@@ -40,6 +40,43 @@ describe('sluice simulate', () => {
     expect(stdout).toMatch(/^queue +bucket +95.24\/s +\d+ % +100 %$/m)
     expect(stderr).toContain(`The chart is in ${chart}.`)
     expect(readFileSync(chart, 'utf8')).toMatch(/^<svg [\s\S]*<\/svg>\n$/)
+  })
+
+  it('has rsvg-convert make a PNG of its chart, by the name of the file', async () => {
+    const programs = join(folder, 'programs')
+    mkdirSync(programs)
+    // In the place of librsvg, which not every machine has: keeps what it is given, and answers with it.
+    const script = `#!/bin/sh\n[ "$*" = --version ] && exit 0\necho "drawn: $*"; exec cat\n`
+    writeFileSync(join(programs, 'rsvg-convert'), script, { mode: 0o755 })
+    const chart = join(folder, 'chart.PNG')
+
+    const { code, stderr } = await simulate([example, '--chart', chart], {
+      env: { PATH: `${programs}${delimiter}${process.env.PATH}` },
+    })
+
+    expect(code, stderr).toBe(0)
+    expect(readFileSync(chart, 'utf8')).toMatch(/^drawn: --format png --zoom 2\n<svg [\s\S]*<\/svg>\n$/)
+  })
+
+  it.each([
+    [
+      'a chart whose name does not say what it is',
+      'chart.gif',
+      /^sluice: --chart .*chart\.gif must end in \.svg or \.png/,
+    ],
+    [
+      'a PNG where nothing can draw it',
+      'none.png',
+      /^sluice: rsvg-convert .*is not here: install it .*, or name an \.svg$/m,
+    ],
+  ])('refuses %s, before it simulates', async (_, name, words) => {
+    const chart = join(folder, name)
+
+    const { code, stdout, stderr } = await simulate([example, '--chart', chart], { env: { PATH: '' } })
+
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(words)
+    expect(existsSync(chart)).toBe(false)
   })
 
   it('refuses to draw its chart over its plan', async () => {

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { type CheckedPlan, checkPlan } from '../../simulate/plan.ts'
 import { reportOf, type SimulationReport } from '../../simulate/report.ts'
@@ -13,6 +13,7 @@ import type { Output } from '../output.ts'
 import { ProgressBars } from '../progress-bar.ts'
 import { assertOtherFile } from '../same-file.ts'
 import { chartOf } from '../simulate/chart.ts'
+import { assertChartFile, writeChartFile } from '../simulate/chart-file.ts'
 import { summarize } from '../simulate/summary.ts'
 import { tablesOf } from '../simulate/tables.ts'
 
@@ -46,7 +47,10 @@ export function simulateCommand(): Command {
       "sluice simulate plan.json --json | jq '.floods[0].tookMs'",
     ],
   })
-    .option('--chart <file>', 'also draw backlogs and the use of limits over time, as SVG')
+    .option(
+      '--chart <file>',
+      'also draw backlogs and the use of limits over time, as SVG or PNG by the name of the file',
+    )
     .option('--seed <number>', 'instead of that of the plan', wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER }))
     .option('--top <rows>', 'so many tenants in the table at the most', wholeNumber({ min: 1, max: 10_000 }), 15)
     .option('--yes', 'also run a plan that takes longer than ten minutes')
@@ -55,14 +59,17 @@ export function simulateCommand(): Command {
 
 async function simulate({ output, options, args }: Invocation<SimulateOptions>): Promise<ExitName> {
   const path = args[0] as string
-  if (options.chart !== undefined) await assertOtherFile('--chart', { input: path, output: options.chart })
+  if (options.chart !== undefined) {
+    await assertOtherFile('--chart', { input: path, output: options.chart })
+    await assertChartFile(options.chart)
+  }
   const read = await readPlan(path)
   const plan = { ...checkPlan(read), ...(options.seed === undefined ? {} : { seed: options.seed }) }
   warnOfLength(plan, output, options.yes === true)
   const interruption = Interruption.listen(() => output.talk('Stopping; nothing is kept of a simulation.'))
   try {
     const report = await runPlan(plan, output, interruption.signal)
-    if (options.chart !== undefined) await writeChart(options.chart, report)
+    if (options.chart !== undefined) await writeChartFile(options.chart, chartOf(report))
     const summary = summarize(report)
     output.data({ schema: 'sluice.simulation/v1', summary, ...report }, () =>
       [...summary, '', tablesOf(report, options.top)].join('\n'),
@@ -119,12 +126,4 @@ async function runPlan(plan: CheckedPlan, output: Output, signal: AbortSignal): 
   })
   bars.clear()
   return reportOf(record)
-}
-
-async function writeChart(path: string, report: SimulationReport): Promise<void> {
-  try {
-    await writeFile(path, chartOf(report))
-  } catch (error) {
-    throw new CliError('usage', `the chart cannot be written: ${(error as Error).message}`, { cause: error })
-  }
 }
