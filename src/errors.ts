@@ -244,9 +244,12 @@ export class LeaseLostError extends SluiceError {
 export class ClosedError extends SluiceError {
   readonly code = 'SLUICE_CLOSED'
 
-  /** @param what - What was closed: `The queue "promotions"`. */
-  constructor(what: string) {
-    super(`${what} is closed. Make a new one, or close it after its last use.`)
+  /**
+   * @param what - What was closed: `The queue "promotions"`.
+   * @param meaning - What comes of it.
+   */
+  constructor(what: string, meaning = 'Make a new one, or close it after its last use.') {
+    super(`${what} is closed. ${meaning}`)
   }
 }
 

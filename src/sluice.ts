@@ -10,6 +10,7 @@ import { Queue } from './engine/queue.ts'
 import { type QueueOptions, queueNameRule } from './engine/queue-options.ts'
 import { checkDefinition, SharedLimit } from './engine/shared-limit.ts'
 import { SharedLimits } from './engine/shared-limits.ts'
+import { StoreWatch } from './engine/store-watch.ts'
 import { Waker } from './engine/waker.ts'
 import { ClosedError } from './errors.ts'
 import type { LimitDefinition } from './limits/definition.ts'
@@ -126,7 +127,7 @@ export class Sluice {
     this.#log = log ? guardedLog(log) : logToStderr
     this.limits = new SharedLimits(this.#log)
     this.#webhooks = new WebhookTeller(webhooks.allowPrivate ? { allowPrivate: webhooks.allowPrivate } : {})
-    const opened = openRedis(redis as RedisOptions)
+    const opened = openRedis(redis as RedisOptions, new StoreWatch(this.#log))
     this.#clock = clock ?? systemClock
     this.#redis = clock ? this.#liveBy(clock, opened) : opened
     this.#waker = new Waker(this.#redis, { log: this.#log })

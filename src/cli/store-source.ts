@@ -23,7 +23,7 @@ export class StoreSource implements QueueSource {
 
   static async open(options: StoreOptions, named: readonly string[]): Promise<StoreSource> {
     const config = await readStoreConfig(options)
-    const sluice = openSluice(config)
+    const sluice = openSluice({ log: () => {}, ...config })
     try {
       await untilReady(sluice, config)
     } catch (error) {

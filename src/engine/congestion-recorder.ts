@@ -25,8 +25,8 @@ export class CongestionRecorder {
   }
 
   /** Resolves when nothing is under way, or Redis does not answer. */
-  settled(): Promise<void> {
-    return settledWithin(this.#running, LAST_WORDS_MS)
+  async settled(): Promise<void> {
+    await settledWithin(this.#running, LAST_WORDS_MS)
   }
 
   #onGap(error: unknown): void {

@@ -5,15 +5,15 @@
 export const LAST_WORDS_MS = 5_000
 
 /**
- * Resolves when the promise has settled, whichever way, or the time is over; whatever is behind the promise goes on. By the
- * time of the machine: it is Redis that is waited for, and no test moves that.
+ * Resolves when the promise has settled, whichever way: true; or when the time is over: false, and whatever is behind the
+ * promise goes on. By the time of the machine: it is Redis that is waited for, and no test moves that.
  */
-export function settledWithin(promise: Promise<unknown> | undefined, ms: number): Promise<void> {
+export function settledWithin(promise: Promise<unknown> | undefined, ms: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
+    const timer = setTimeout(() => resolve(false), ms)
     const end = () => {
       clearTimeout(timer)
-      resolve()
+      resolve(true)
     }
     Promise.resolve(promise).then(end, end)
   })

@@ -1,6 +1,6 @@
 /** Something an operator should know. `event` is stable; the rest depends on it. `error` is what was thrown, if anything was. */
 export interface LogEntry {
-  readonly level: 'warn' | 'error'
+  readonly level: 'info' | 'warn' | 'error'
   readonly event: string
   readonly message: string
   readonly [field: string]: unknown

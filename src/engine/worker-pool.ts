@@ -44,6 +44,9 @@ const LONGEST_GATHER_MS = 15
 // holder was killed: jobs run again within 16.
 const BACKUP_MS = { least: 3_000, after: 300, spread: 400 }
 const RETRY_EXCHANGE_MS = 1_000
+// What a handler reads when its time is over.
+const TAKEN_BACK =
+  'This process is shutting down, and the grace of its jobs is over (shutdownGraceMs): the job goes back, and runs again in another process or after the restart.'
 // A claim for more is split by Redis anyway (64 tenants, 1 MB).
 const MOST_WANTED = 1_000
 /**
@@ -204,14 +207,15 @@ export class WorkerPool implements Sleeper {
     if (!this.#isStarted) return
     await this.#quietWithin(this.#settings.shutdownGraceMs)
     for (const run of this.#runs.takeAll()) {
-      run.abort(new ClosedError(`The queue "${this.#queue}"`))
+      run.abort(new ClosedError(`The queue "${this.#queue}"`, TAKEN_BACK))
       run.forsake()
       this.#tell(run.job, { outcome: 'released' })
     }
     // A claim under way may bring jobs: they are given back with the last exchange.
-    await this.#exchangesEnd()
+    const deadline = performance.now() + LAST_WORDS_MS
+    await this.#exchangesEnd(deadline)
     if (this.#isExchanging) this.#onUnconfirmed(this.#telling + this.#outbox.size)
-    else await this.#lastExchange()
+    else await this.#lastExchange(deadline)
     this.#leases.close()
     this.#state = 'closed'
   }
@@ -229,8 +233,7 @@ export class WorkerPool implements Sleeper {
   }
 
   /** Resolves when no call is under way, or the store does not answer. One may be followed by the next. */
-  async #exchangesEnd(): Promise<void> {
-    const deadline = performance.now() + LAST_WORDS_MS
+  async #exchangesEnd(deadline: number): Promise<void> {
     while (this.#isExchanging && performance.now() < deadline) {
       await settledWithin(this.#underWay, deadline - performance.now())
       await new Promise(setImmediate)
@@ -242,18 +245,22 @@ export class WorkerPool implements Sleeper {
   }
 
   /** Tells what is left, and takes this process off the list of those to wake. */
-  async #lastExchange(): Promise<void> {
+  async #lastExchange(deadline: number): Promise<void> {
     this.#cancelTimers()
     let left = this.#outbox.size
-    try {
+    let failure: unknown
+    const tellAll = async () => {
       do {
         const finished = this.#outbox.take()
         await this.#lastWords(finished)
         left = this.#outbox.size
       } while (left > 0)
-    } catch (error) {
-      this.#onUnconfirmed(left, error)
     }
+    const told = tellAll().catch((error: unknown) => {
+      failure = error
+    })
+    const isSettled = await settledWithin(told, deadline - performance.now())
+    if (!isSettled || failure !== undefined) this.#onUnconfirmed(left, failure)
   }
 
   #onUnconfirmed(jobs: number, error?: unknown): void {

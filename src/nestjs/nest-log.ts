@@ -8,6 +8,7 @@ export const nestLog: Log = ({ level, event, message, error }) => {
   const line = `${event}: ${message}`
   const stack = error instanceof Error ? error.stack : undefined
   if (level === 'error') logger.error(line, stack)
+  else if (level === 'info') logger.log(line)
   // A warning has no place for a stack of its own.
   else logger.warn(stack === undefined ? line : `${line}\n${stack}`)
 }

@@ -5,7 +5,7 @@ import { Connection, type RedisAddress } from './connection.ts'
 import { keyOf, slotOf } from './key-slot.ts'
 import { ReconnectingRedis } from './reconnecting.ts'
 import type { RedisSettings } from './redis-options.ts'
-import type { Redis } from './redis-port.ts'
+import type { ConnectionWatch, Redis } from './redis-port.ts'
 import type { ClusterTarget } from './redis-target.ts'
 import { ScriptTimes } from './script-times.ts'
 import { checkServer } from './server-info.ts'
@@ -27,16 +27,18 @@ export class ClusterRedis implements Redis {
   readonly #listeners = new Set<(serverId: string) => void>()
   readonly #duplicates = new Set<Redis>()
   readonly #onClose: () => void
+  readonly #watch: ConnectionWatch | undefined
   readonly #closing = new AbortController()
 
   constructor(
     settings: RedisSettings,
     target: ClusterTarget,
-    sharing?: { topology: ClusterTopology; onClose(): void },
+    options: { topology?: ClusterTopology; onClose?: () => void; watch?: ConnectionWatch | undefined } = {},
   ) {
     this.#settings = settings
-    this.#topology = sharing?.topology ?? new ClusterTopology(target, settings)
-    this.#onClose = sharing?.onClose ?? (() => this.#topology.close())
+    this.#topology = options.topology ?? new ClusterTopology(target, settings)
+    this.#onClose = options.onClose ?? (() => this.#topology.close())
+    this.#watch = options.watch
   }
 
   at(key: string): Redis {
@@ -109,6 +111,7 @@ export class ClusterRedis implements Redis {
     if (known) return known
     const redis = new ReconnectingRedis(this.#settings, () => this.#topology.whereabouts(slot), {
       scriptTimes: this.scriptTimes,
+      watch: this.#watch,
     })
     redis.onReconnect((serverId) => {
       for (const listener of this.#listeners) listener(serverId)

@@ -4,7 +4,7 @@ import type { RedisArgument } from './command.ts'
 import { Connection, type RedisAddress } from './connection.ts'
 import { reconnectDelayMs } from './reconnect-delay.ts'
 import type { RedisSettings } from './redis-options.ts'
-import type { Redis } from './redis-port.ts'
+import type { ConnectionWatch, Redis } from './redis-port.ts'
 import { ReplicaWait } from './replica-wait.ts'
 import { ScriptTimes } from './script-times.ts'
 import { checkServer } from './server-info.ts'
@@ -40,6 +40,7 @@ export class ReconnectingRedis implements Redis {
   #lastReason: string | undefined
   readonly #closing = new AbortController()
   readonly #onClose: (() => void) | undefined
+  readonly #watch: ConnectionWatch | undefined
   /** Ends the try to connect that is under way, or the pause before the next. */
   #tryElsewhere: (() => void) | undefined
   #connecting: Promise<void>
@@ -49,13 +50,19 @@ export class ReconnectingRedis implements Redis {
   constructor(
     settings: RedisSettings,
     newWhereabouts: () => Whereabouts,
-    options: { onClose?: () => void; family?: Set<ReconnectingRedis>; scriptTimes?: ScriptTimes } = {},
+    options: {
+      onClose?: () => void
+      family?: Set<ReconnectingRedis>
+      scriptTimes?: ScriptTimes
+      watch?: ConnectionWatch | undefined
+    } = {},
   ) {
     this.scriptTimes = options.scriptTimes ?? new ScriptTimes()
     this.#settings = settings
     this.#newWhereabouts = newWhereabouts
     this.#whereabouts = newWhereabouts()
     this.#onClose = options.onClose
+    this.#watch = options.watch
     this.#family = options.family ?? new Set()
     this.#family.add(this)
     this.#whereabouts.onMove((address) => this.#moveTo(address))
@@ -121,6 +128,7 @@ export class ReconnectingRedis implements Redis {
     this.#family.delete(this)
     this.#whereabouts.close()
     this.#onClose?.()
+    this.#watch?.closed(this)
     const connection = this.#connection
     this.#connection = undefined
     this.#rejectWaiting(new ClosedError('The connection to Redis'))
@@ -216,6 +224,7 @@ export class ReconnectingRedis implements Redis {
     this.#connection = connection
     connection.onLost = (reason) => this.#reconnect(connection, reason)
     this.#whereabouts.reached()
+    this.#watch?.made(this)
     for (const listener of this.#listeners) listener(serverId)
     const waiting = [...this.#waiting]
     this.#waiting.clear()
@@ -248,6 +257,7 @@ export class ReconnectingRedis implements Redis {
     this.#lastReason = problem instanceof StoreUnavailableError ? problem.reason : problem.message
     const isRefused = problem instanceof UnsupportedRedisError || problem instanceof EmbeddedRedisMissingError
     this.#refusal = isRefused ? problem : undefined
+    if (!this.#isClosed) this.#watch?.lost(this, this.#lastReason)
     if (isRefused) this.#rejectWaiting(problem)
   }
 

@@ -1,6 +1,15 @@
 import type { RedisArgument } from './command.ts'
 import type { ScriptTimes } from './script-times.ts'
 
+/** Told of the connections of a client, but not of its duplicates, which share its fate. */
+export interface ConnectionWatch {
+  /** The connection was lost, or could not be made; it is tried again, and this is said each time. */
+  lost(connection: object, reason: string): void
+  made(connection: object): void
+  /** Nobody wants it any more. */
+  closed(connection: object): void
+}
+
 /**
  * The little of a Redis client that the rest needs. Calls made without a connection wait for one, for as long as a
  * command may take; every promise settles.

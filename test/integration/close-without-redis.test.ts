@@ -33,3 +33,36 @@ it('a process that has nothing to do closes soon although Redis is gone', async 
   expect(runs).toBe(1)
   expect(log.filter(({ event }) => event === 'worker.close-unconfirmed')).toEqual([])
 })
+
+it('a handler that is left behind reads that its job runs again; the process ends with its grace and a few seconds, and says no more than it must', async () => {
+  server = await startRedis()
+  const log: LogEntry[] = []
+  const sluice = new Sluice({ redis: { path: server.path }, log: (entry) => log.push(entry) })
+  const queue = sluice.queue('q', { shutdownGraceMs: 100, audit: { idleStepMs: 10, stepMs: 10, everyMs: 1_000 } })
+  let started = () => {}
+  const running = new Promise<void>((resolve) => {
+    started = resolve
+  })
+  let reason: Error | undefined
+  queue.process('T', (_, { signal }) => {
+    signal.addEventListener('abort', () => {
+      reason = signal.reason as Error
+    })
+    started()
+    return new Promise(() => {})
+  })
+  await queue.submit({ type: 'T' })
+  await running
+
+  await server.kill()
+  // Some step of the audit fails, and the store has been away for long enough to be missed.
+  await until(async () => log.some(({ event }) => event === 'store.away'))
+  const startedAt = performance.now()
+  await sluice.close()
+
+  expect(performance.now() - startedAt).toBeLessThan(SOON_MS)
+  expect(reason?.message).toBe(
+    'The queue "q" is closed. This process is shutting down, and the grace of its jobs is over (shutdownGraceMs): the job goes back, and runs again in another process or after the restart.',
+  )
+  expect(log.map(({ event }) => event)).toEqual(['store.away', 'worker.close-unconfirmed'])
+})

@@ -5,7 +5,7 @@ import { problemOfName } from '../../store/names.ts'
 import type { Requests } from '../../store/requests.ts'
 import { declareAggregates } from '../../store/scripts/declare-aggregates.ts'
 import type { IdlePace } from '../idle-pace.ts'
-import { LAST_WORDS_MS } from '../last-words.ts'
+import { LAST_WORDS_MS, settledWithin } from '../last-words.ts'
 import type { Sleeper, Waker } from '../waker.ts'
 import { type Aggregate, type AggregateOptions, aggregateRules, type RegisteredAggregate } from './aggregate.ts'
 
@@ -81,7 +81,8 @@ export class Aggregates implements Sleeper {
     this.#cancelTimer?.()
     if (this.#byType.size === 0) return
     this.#waker.remove(this)
-    await declareAggregates(this.#requests, this.types, 0, { giveUpAfterMs: LAST_WORDS_MS }).catch(() => {})
+    const declared = declareAggregates(this.#requests, this.types, 0, { giveUpAfterMs: LAST_WORDS_MS })
+    await settledWithin(declared, LAST_WORDS_MS)
   }
 
   #declareLater(): () => void {

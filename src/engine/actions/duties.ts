@@ -107,7 +107,9 @@ export class Duties {
     this.#hasGivenUp = true
     for (const held of this.#held) {
       held.giveUp()
-      held.stop.abort(new ClosedError(`The queue "${this.#parts.name}"`))
+      held.stop.abort(
+        new ClosedError(`The queue "${this.#parts.name}"`, 'This process is shutting down: it is done again.'),
+      )
     }
   }
 

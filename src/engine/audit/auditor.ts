@@ -3,6 +3,7 @@ import type { Audited, Difference } from '../../store/difference.ts'
 import type { Requests } from '../../store/requests.ts'
 import { takeAudit } from '../../store/scripts/take-audit.ts'
 import type { IdlePace } from '../idle-pace.ts'
+import { isStoreAway } from '../is-store-away.ts'
 import { LAST_WORDS_MS, settledWithin } from '../last-words.ts'
 import type { Log } from '../log.ts'
 import type { AuditSettings } from './audit-options.ts'
@@ -130,10 +131,10 @@ export class Auditor {
     })
   }
 
-  /** Once until it works again: it is no trouble of its own that the store is away. */
+  /** Once until it works again; that the store is away, or that this process ends, is no trouble of the audit. */
   #fail(error: unknown): void {
     this.#walk = undefined
-    if (this.#hasFailed) return
+    if (this.#hasFailed || this.#isClosed || isStoreAway(error)) return
     this.#hasFailed = true
     this.#log({
       level: 'warn',
