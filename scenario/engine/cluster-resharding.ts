@@ -1,7 +1,8 @@
 import type { TestRedis } from '../../src/testing/redis-server.ts'
 import { resumed } from '../../test/failure/failover.ts'
 import { losesMaster, moveAround } from '../../test/failure/resharding.ts'
-import { busyOne, Scenario as Story } from '../../test/failure/scenario.ts'
+import { Trial } from '../../test/failure/trial.ts'
+import { busyOne } from '../../test/failure/worker.ts'
 import { describeViolations } from '../../test/support/checker.ts'
 import { startCluster, type TestCluster } from '../../test/support/cluster.ts'
 import { judge } from '../judge.ts'
@@ -25,17 +26,17 @@ export const scenario: Scenario = {
     const cluster = await startCluster()
     onEnd(() => cluster.stop())
     const limits = { tenant: `${PERMITS}/s`, queue: { running: { kind: 'concurrency', max: MOST_RUNNING } } } as const
-    const story = await Story.start({
+    const trial = await Trial.start({
       topology: cluster,
       upstream: true,
       durability: { replicas: 1 },
       queue: { limits, maxPending: 3_000 },
     })
-    onEnd(() => story.stop())
+    onEnd(() => trial.stop())
     // A call for each claim and each end of a job, so that as many as possible meet a slot on its way.
-    const workers = await Promise.all(Array.from({ length: 4 }, () => story.worker({ mode: 'claim', concurrency: 2 })))
+    const workers = await Promise.all(Array.from({ length: 4 }, () => trial.worker({ mode: 'claim', concurrency: 2 })))
     const settings = { tenants: TENANTS, chunk: 5, everyMs: 2, holdMs: 1, mixed: false }
-    const streams = [story.stream(settings), story.stream({ ...settings, ids: 'generated' })]
+    const streams = [trial.stream(settings), trial.stream({ ...settings, ids: 'generated' })]
     await busyOne(workers, 50)
 
     const operations = new Operations(cluster)
@@ -50,7 +51,7 @@ export const scenario: Scenario = {
     const before = await moveUntil(wanted / 2)
     log(`${await operations.count()} operations during ${before} moves; now the master is killed`)
     await operations.keep()
-    const { afterUs, at, fault } = await losesMaster(story, cluster)
+    const { afterUs, at, fault } = await losesMaster(trial, cluster)
     const resumedMs = await resumed(workers, afterUs, at)
     fault.end()
     log(`work went on after ${Math.round(resumedMs)} ms`)
@@ -59,7 +60,7 @@ export const scenario: Scenario = {
     const count = await operations.count()
 
     const results = await Promise.all(streams.map((stream) => stream.finish()))
-    const { violations } = await story.check({
+    const { violations } = await trial.check({
       forgetsMs: 1_000,
       livenessMs: 60_000,
       limits: TENANTS.map((tenant) => ({ tenant, permits: PERMITS, windowMs: 1_000 })),

@@ -1,5 +1,6 @@
 import { brokenBeside, type Failover, loseMaster, lostJobs } from '../../test/failure/failover.ts'
-import { busyOne, Scenario as Story } from '../../test/failure/scenario.ts'
+import { Trial } from '../../test/failure/trial.ts'
+import { busyOne } from '../../test/failure/worker.ts'
 import { describeViolations } from '../../test/support/checker.ts'
 import { startSentinels } from '../../test/support/sentinels.ts'
 import { judge } from '../judge.ts'
@@ -46,28 +47,28 @@ async function failOver(
   const sentinels = await startSentinels({ downAfterMs: DOWN_AFTER_MS })
   onEnd(() => sentinels.stop())
   const durability = isDurable ? { replicas: 1 } : undefined
-  const story = await Story.start({
+  const trial = await Trial.start({
     topology: sentinels,
     upstream: true,
     queue: { leaseMs: 3_000 },
     ...(durability && { durability }),
   })
-  onEnd(() => story.stop())
-  const workers = await Promise.all([story.worker(), story.worker()])
-  const streams = [story.stream({ ordered: false }), story.stream({ ids: 'generated', ordered: false })]
+  onEnd(() => trial.stop())
+  const workers = await Promise.all([trial.worker(), trial.worker()])
+  const streams = [trial.stream({ ordered: false }), trial.stream({ ids: 'generated', ordered: false })]
   await busyOne(workers, 200)
 
   const failovers: (Failover & { how: 'dead' | 'hung' })[] = []
   for (let round = 0; round < times; round++) {
     const how = round % 2 === 0 ? 'dead' : 'hung'
-    const failover = await loseMaster(story, sentinels, workers, how)
+    const failover = await loseMaster(trial, sentinels, workers, how)
     log(`${how} master ${round + 1} of ${times}: work went on after ${Math.round(failover.resumedMs)} ms`)
     failovers.push({ ...failover, how })
     await sentinels.heal()
   }
   const results = await Promise.all(streams.map((stream) => stream.finish()))
-  const { history, violations } = await story.check({ forgetsMs: LOSS_WINDOW_MS, livenessMs: 30_000 })
-  await story.stop()
+  const { history, violations } = await trial.check({ forgetsMs: LOSS_WINDOW_MS, livenessMs: 30_000 })
+  await trial.stop()
 
   const lost = lostJobs(history, violations, failovers)
   const broken = brokenBeside(violations)

@@ -107,7 +107,7 @@ export class Scene {
 
 async function deadLetter(queue: Queue): Promise<string> {
   const { id } = await queue.submit({ tenant: 'acme', type: 'refused', payload: {} })
-  await until('it is a dead letter', async () => (await queue.job(id))?.state === 'failed')
+  await until(async () => (await queue.job(id))?.state === 'failed', { what: 'it is a dead letter' })
   return id
 }
 

@@ -1,29 +1,30 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { goFirst } from '../../src/testing/go-first.ts'
 import type { Upstream } from '../support/upstream.ts'
-import { Scenario, type Worker } from './scenario.ts'
+import { Trial } from './trial.ts'
+import type { Worker } from './worker.ts'
 
 const WINDOW_MS = 1_000
 const ROUNDS = 4
 
-let scenario: Scenario
-afterEach(() => scenario.stop())
+let trial: Trial
+afterEach(() => trial.stop())
 
 /** Processes are all up before there is anything to do: what starting them costs is not the limit's to pay. */
 async function start(permits: number, processes: number): Promise<Worker[]> {
-  scenario = await Scenario.start({
+  trial = await Trial.start({
     upstream: true,
     history: false,
     queue: { limits: { queue: `${permits}/s` }, leaseMs: 3_000 },
   })
-  goFirst(scenario.redis.pid)
-  const starting = Array.from({ length: processes }, () => scenario.worker({ concurrency: 50, goesFirst: true }))
+  goFirst(trial.redis.pid)
+  const starting = Array.from({ length: processes }, () => trial.worker({ concurrency: 50, goesFirst: true }))
   return Promise.all(starting)
 }
 
 function upstream(): Upstream {
-  if (scenario.upstream === undefined) throw new Error('this scenario has no upstream')
-  return scenario.upstream
+  if (trial.upstream === undefined) throw new Error('this trial has no upstream')
+  return trial.upstream
 }
 
 async function arrived(count: number): Promise<void> {
@@ -34,7 +35,7 @@ async function arrived(count: number): Promise<void> {
 async function round(permits: number, calls: number, during: () => Promise<void> = async () => {}) {
   await upstream().forget()
   const jobs = Array.from({ length: calls }, (_, i) => ({ tenant: `t${i % 3}`, payload: { name: `call-${i}` } }))
-  await scenario.queue.submit({ type: 'CALL', jobs })
+  await trial.queue.submit({ type: 'CALL', jobs })
   await during()
   await arrived(calls)
   return upstream().report({ permits, windowMs: WINDOW_MS })

@@ -3,7 +3,8 @@ import { describeViolations, type Violation } from '../support/checker.ts'
 import { type HistoryEvent, now } from '../support/history.ts'
 import type { TestSentinels } from '../support/sentinels.ts'
 import { until } from '../support/until.ts'
-import type { Scenario, Worker } from './scenario.ts'
+import type { Trial } from './trial.ts'
+import type { Worker } from './worker.ts'
 
 /** What the fault is called in histories: what came shortly before it may be forgotten. */
 const FAULT = 'failover'
@@ -22,7 +23,7 @@ export interface Failover {
  * A hung one goes on afterwards, as if nothing had happened: nobody may believe it.
  */
 export async function loseMaster(
-  scenario: Scenario,
+  trial: Trial,
   sentinels: TestSentinels,
   workers: readonly Worker[],
   how: 'dead' | 'hung',
@@ -34,7 +35,7 @@ export async function loseMaster(
   await master.client().call('CLIENT', 'KILL', 'TYPE', 'replica')
   await new Promise((resolve) => setTimeout(resolve, LAG_MS))
   const at = now()
-  const fault = scenario.fault(FAULT)
+  const fault = trial.fault(FAULT)
   await master.kill(how === 'dead' ? 'SIGKILL' : 'SIGSTOP')
   const [goneAt, afterUs] = [now(), justAfterUs()]
   for (const replica of replicas) await replica.kill('SIGCONT')
@@ -53,7 +54,6 @@ export function justAfterUs(): number {
 export async function resumed(workers: readonly Worker[], afterUs: number, since: number): Promise<number> {
   const seen = new Map<Worker, number>()
   await until(
-    'a job of the next master is started',
     async () =>
       workers.some((worker) => {
         const { messages } = worker
@@ -61,7 +61,7 @@ export async function resumed(workers: readonly Worker[], afterUs: number, since
         seen.set(worker, messages.length)
         return messages.slice(from).some((message) => message.is === 'started' && Number(message.fence) > afterUs)
       }),
-    30_000,
+    { what: 'a job of the next master is started', timeoutMs: 30_000 },
   )
   return now() - since
 }
@@ -111,8 +111,8 @@ export function brokenBeside(violations: readonly Violation[]): Violation[] {
 }
 
 /** Nothing that was accepted is lost, and no other promise broken, after masters were. */
-export async function expectAcceptedKept(scenario: Scenario): Promise<void> {
-  const { history, violations } = await scenario.check({ forgetsMs: 1_000 })
+export async function expectAcceptedKept(trial: Trial): Promise<void> {
+  const { history, violations } = await trial.check({ forgetsMs: 1_000 })
   const lost = new Set(lostJobs(history, violations, []).map(({ job }) => job))
   const broken = [
     ...violations.filter(({ check, job = '' }) => check === 'C1' && lost.has(job)),

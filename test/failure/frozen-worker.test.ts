@@ -1,46 +1,47 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { busyOne, runAgain, Scenario } from './scenario.ts'
+import { runAgain } from '../support/history.ts'
+import { Trial } from './trial.ts'
+import { busyOne } from './worker.ts'
 
 const LEASE_MS = 1_000
 
-let scenario: Scenario
-afterEach(() => scenario.stop())
+let trial: Trial
+afterEach(() => trial.stop())
 
 describe('a worker that is stopped past its lease and resumed', () => {
   it('is told that its claim is stale, and changes nothing', async () => {
-    scenario = await Scenario.start({ queue: { leaseMs: LEASE_MS } })
-    const zombie = await scenario.worker({ mode: 'claim', concurrency: 5 })
-    await scenario.submitted({ count: 5, holdMs: 2_000 })
+    trial = await Trial.start({ queue: { leaseMs: LEASE_MS } })
+    const zombie = await trial.worker({ mode: 'claim', concurrency: 5 })
+    await trial.submitted({ count: 5, holdMs: 2_000 })
     await zombie.started(5)
 
-    const fault = scenario.fault('stop', zombie)
+    const fault = trial.fault('stop', zombie)
     zombie.freeze()
-    const heir = await scenario.worker({ mode: 'claim', concurrency: 5 })
+    const heir = await trial.worker({ mode: 'claim', concurrency: 5 })
     await heir.ended(5)
-    await scenario.drained()
-    const before = await scenario.queue.counts()
+    await trial.drained()
+    const before = await trial.queue.counts()
     zombie.resume()
     fault.end()
     await zombie.ended(5)
-    const answers = () =>
-      scenario.history().filter(({ kind, process }) => kind === 'outcome' && process === zombie.name)
+    const answers = () => trial.history().filter(({ kind, process }) => kind === 'outcome' && process === zombie.name)
     await expect.poll(() => answers().length, { timeout: 20_000 }).toBe(5)
 
     expect(answers().map((event) => event.kind === 'outcome' && event.answer)).toEqual(Array(5).fill('stale'))
-    expect(await scenario.queue.counts()).toEqual(before)
-    await scenario.expectPromisesKept()
+    expect(await trial.queue.counts()).toEqual(before)
+    await trial.expectPromisesKept()
   })
 
   it('harms nobody, again and again under load', async () => {
-    scenario = await Scenario.start({ queue: { leaseMs: LEASE_MS }, upstream: true })
-    const workers = await Promise.all([scenario.worker(), scenario.worker(), scenario.worker({ mode: 'claim' })])
-    const producer = scenario.stream()
+    trial = await Trial.start({ queue: { leaseMs: LEASE_MS }, upstream: true })
+    const workers = await Promise.all([trial.worker(), trial.worker(), trial.worker({ mode: 'claim' })])
+    const producer = trial.stream()
 
     for (let stops = 1; stops <= 5; stops++) {
       // In turn, so that each kind of worker is among them.
       workers.push(...workers.splice(0, 1))
       const worker = await busyOne(workers, 40 * stops)
-      const fault = scenario.fault('stop', worker)
+      const fault = trial.fault('stop', worker)
       worker.freeze()
       await longerThanLease()
       worker.resume()
@@ -48,7 +49,7 @@ describe('a worker that is stopped past its lease and resumed', () => {
     }
     await producer.finish()
 
-    const history = await scenario.expectPromisesKept()
+    const history = await trial.expectPromisesKept()
     expect(runAgain(history).length).toBeGreaterThan(0)
   })
 })

@@ -1,23 +1,23 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { now } from '../support/history.ts'
-import { Scenario } from './scenario.ts'
+import { Trial } from './trial.ts'
 
 /** Long enough that it does not matter in which part of its rhythm the process is when the count begins. */
 const MEASURED_MS = 24_000
 
-let scenario: Scenario
-afterEach(() => scenario.stop())
+let trial: Trial
+afterEach(() => trial.stop())
 
 describe('an idle process', () => {
   it('sends at most one request every 5 s for all its queues, counted on the wire, and starts new work at once', async () => {
     // It has the audits of the queues in hand, and two of them have schedules and aggregates.
-    scenario = await Scenario.start({ proxy: true, queue: { audit: { everyMs: 1_000 } } })
-    const worker = await scenario.worker({ otherQueues: ['second', 'third'] })
-    await scenario.submitted({ count: 20, chunk: 20 })
+    trial = await Trial.start({ proxy: true, queue: { audit: { everyMs: 1_000 } } })
+    const worker = await trial.worker({ otherQueues: ['second', 'third'] })
+    await trial.submitted({ count: 20, chunk: 20 })
     await worker.ended(20)
     let requests = 0
     let lastRequest = now()
-    scenario.proxy?.on('request', () => {
+    trial.proxy?.on('request', () => {
       lastRequest = now()
       requests++
     })
@@ -31,7 +31,7 @@ describe('an idle process', () => {
 
     await new Promise((resolve) => setTimeout(resolve, MEASURED_MS))
     const sent = requests
-    await scenario.queue.submit({ tenant: 'a', type: 'CALL', payload: { name: 'late' } })
+    await trial.queue.submit({ tenant: 'a', type: 'CALL', payload: { name: 'late' } })
     const submittedAt = now()
     await worker.ended(21)
 

@@ -1,16 +1,18 @@
 /** Most disasters need two faults: here are pairs of which each alone is survived in the other tests. */
 import { afterEach, describe, expect, it } from 'vitest'
 import { startCluster } from '../support/cluster.ts'
+import { runAgain } from '../support/history.ts'
 import { startSentinels } from '../support/sentinels.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
 import { expectAcceptedKept, loseMaster } from './failover.ts'
 import { moveAround } from './resharding.ts'
-import { busyOne, runAgain, Scenario, type Worker } from './scenario.ts'
+import { Trial } from './trial.ts'
+import { busyOne, type Worker } from './worker.ts'
 
-let scenario: Scenario
+let trial: Trial
 const open: (() => Promise<void>)[] = []
 afterEach(async () => {
-  await scenario.stop()
+  await trial.stop()
   for (const close of open.splice(0)) await close()
 })
 
@@ -28,37 +30,37 @@ describe('two faults at once', () => {
       stop: () => sentinels.stop(),
     }
     const queue = { leaseMs: 3_000 }
-    scenario = await Scenario.start({ topology, upstream: true, durability: { replicas: 1 }, queue })
-    const workers = await Promise.all([scenario.worker(), scenario.worker()])
-    const streams = [scenario.stream({ ordered: false }), scenario.stream({ ids: 'generated', ordered: false })]
+    trial = await Trial.start({ topology, upstream: true, durability: { replicas: 1 }, queue })
+    const workers = await Promise.all([trial.worker(), trial.worker()])
+    const streams = [trial.stream({ ordered: false }), trial.stream({ ids: 'generated', ordered: false })]
     await busyOne(workers, 100)
 
     const rules = proxies.map((proxy) => proxy.loseReplies({ containing: 'EVALSHA', every: 5 }))
-    await loseMaster(scenario, sentinels, workers, 'dead')
+    await loseMaster(trial, sentinels, workers, 'dead')
     await sentinels.heal()
     const [given] = await Promise.all(streams.map((stream) => stream.finish()))
     for (const rule of rules) rule.stop()
 
     expect(rules.reduce((sum, { lost }) => sum + lost, 0)).toBeGreaterThan(20)
     expect(given?.accepted).toBeGreaterThan(100)
-    await expectAcceptedKept(scenario)
+    await expectAcceptedKept(trial)
   })
 
   it('a slot that moves and claims that are repeated: no job is popped and lost', async () => {
     const cluster = await startCluster({ replicas: 0 })
-    scenario = await Scenario.start({ topology: cluster, upstream: true })
+    trial = await Trial.start({ topology: cluster, upstream: true })
     const workers = await Promise.all([
-      scenario.worker({ mode: 'claim', concurrency: 3 }),
-      scenario.worker({ mode: 'claim', concurrency: 3 }),
+      trial.worker({ mode: 'claim', concurrency: 3 }),
+      trial.worker({ mode: 'claim', concurrency: 3 }),
     ])
-    const stream = scenario.stream({ tenants: ['a', 'b', 'c', 'd', 'e'] })
+    const stream = trial.stream({ tenants: ['a', 'b', 'c', 'd', 'e'] })
     await busyOne(workers, 30)
 
     await moveAround(cluster, 3)
     const { unheard } = await stream.finish()
 
     expect(unheard).toEqual([])
-    const history = await scenario.expectPromisesKept({ livenessMs: 20_000 })
+    const history = await trial.expectPromisesKept({ livenessMs: 20_000 })
     // Jobs that failed once run again; no other does.
     const retried = new Set(
       history.flatMap((event) => (event.kind === 'end' && event.result === 'failed' ? [event.job] : [])),
@@ -67,45 +69,45 @@ describe('two faults at once', () => {
   })
 
   it('a killed worker and forgotten scripts: its jobs come back all the same', async () => {
-    scenario = await Scenario.start({ upstream: true, queue: { leaseMs: 1_000 } })
-    const direct = scenario.redis.client()
+    trial = await Trial.start({ upstream: true, queue: { leaseMs: 1_000 } })
+    const direct = trial.redis.client()
     const flusher = setInterval(() => void direct.script('FLUSH'), 50)
     try {
-      let workers: Worker[] = await Promise.all([scenario.worker(), scenario.worker()])
-      const stream = scenario.stream()
+      let workers: Worker[] = await Promise.all([trial.worker(), trial.worker()])
+      const stream = trial.stream()
       for (let kills = 0; kills < 3; kills++) {
         const victim = await busyOne(workers, 40)
-        scenario.fault('kill', victim)
+        trial.fault('kill', victim)
         await victim.end('SIGKILL')
-        workers = [...workers.filter((worker) => worker !== victim), await scenario.worker()]
+        workers = [...workers.filter((worker) => worker !== victim), await trial.worker()]
       }
       await stream.finish()
 
       // The heir of a killed worker is a process that has yet to start.
-      await scenario.expectPromisesKept({ livenessMs: 30_000 })
+      await trial.expectPromisesKept({ livenessMs: 30_000 })
     } finally {
       clearInterval(flusher)
     }
   })
 
   it('a full Redis and a killed worker: what is stored is recovered and finished, and nothing new gets in', async () => {
-    scenario = await Scenario.start({ upstream: true, queue: { leaseMs: 1_000 } })
-    const admin = scenario.redis.client()
-    const victim = await scenario.worker({ hangs: true })
-    await scenario.submitted({ count: 200, holdMs: 5 })
+    trial = await Trial.start({ upstream: true, queue: { leaseMs: 1_000 } })
+    const admin = trial.redis.client()
+    const victim = await trial.worker({ hangs: true })
+    await trial.submitted({ count: 200, holdMs: 5 })
     await victim.started(10)
     await admin.config('SET', 'maxmemory', 1)
 
-    await expect(scenario.queue.submit({ type: 'CALL', payload: {} })).rejects.toMatchObject({
+    await expect(trial.queue.submit({ type: 'CALL', payload: {} })).rejects.toMatchObject({
       code: 'SLUICE_STORE_OUT_OF_MEMORY',
     })
-    scenario.fault('kill', victim)
+    trial.fault('kill', victim)
     await victim.end('SIGKILL')
-    const heir = await scenario.worker()
+    const heir = await trial.worker()
     await heir.ended(200)
-    await scenario.drained()
+    await trial.drained()
     await admin.config('SET', 'maxmemory', 0)
 
-    await scenario.expectPromisesKept({ livenessMs: 30_000 })
+    await trial.expectPromisesKept({ livenessMs: 30_000 })
   })
 })

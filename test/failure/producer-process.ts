@@ -1,5 +1,5 @@
 /**
- * A producer in a process of its own. Run by `Scenario.producer`; its settings come as JSON in the first argument. It
+ * A producer in a process of its own. Run by `Trial.producer`; its settings come as JSON in the first argument. It
  * submits its jobs chunk by chunk, until all are stored or it is told to finish, and ends.
  */
 import { type JobInput, type QueueOptions, type RedisOptions, Sluice } from '../../src/index.ts'

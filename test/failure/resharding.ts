@@ -2,9 +2,9 @@ import type { TestRedis } from '../../src/testing/redis-server.ts'
 import type { TestCluster } from '../support/cluster.ts'
 import { now } from '../support/history.ts'
 import { justAfterUs } from './failover.ts'
-import type { Scenario } from './scenario.ts'
+import type { Trial } from './trial.ts'
 
-/** In the slot of the queue that scenarios use. */
+/** In the slot of the queue that trials use. */
 export const KEY = '{calls}'
 /**
  * Moves the queue's slot that many times, each time to the next master.
@@ -26,12 +26,12 @@ export async function moveAround(
 
 /** Kills the node that has the queue. */
 export async function losesMaster(
-  scenario: Scenario,
+  trial: Trial,
   cluster: TestCluster,
 ): Promise<{ at: number; afterUs: number; fault: { end(): void }; master: TestRedis }> {
   const master = await cluster.masterOf(KEY)
   const at = now()
-  const fault = scenario.fault('failover')
+  const fault = trial.fault('failover')
   await master.kill('SIGKILL')
   return { at, afterUs: justAfterUs(), fault, master }
 }

@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
-import { Scenario } from './scenario.ts'
+import { Trial } from './trial.ts'
 
-let scenario: Scenario
-afterEach(() => scenario.stop())
+let trial: Trial
+afterEach(() => trial.stop())
 
 describe('a Redis that forgets its scripts ten times a second', () => {
   it('costs no call, no job and no second run', async () => {
-    scenario = await Scenario.start({ upstream: true })
-    await Promise.all([scenario.worker(), scenario.worker()])
-    const direct = scenario.redis.client()
+    trial = await Trial.start({ upstream: true })
+    await Promise.all([trial.worker(), trial.worker()])
+    const direct = trial.redis.client()
     let flushes = 0
     const flusher = setInterval(() => {
       direct.script('FLUSH').then(
@@ -20,16 +20,16 @@ describe('a Redis that forgets its scripts ten times a second', () => {
 
     // Not written down as a fault: it must excuse nothing.
     const results = await Promise.all([
-      scenario.submitted({ count: 1_500, chunk: 10, everyMs: 25, holdMs: 5 }),
-      scenario.submitted({ count: 1_500, chunk: 10, everyMs: 25, holdMs: 5, ids: 'generated' }),
+      trial.submitted({ count: 1_500, chunk: 10, everyMs: 25, holdMs: 5 }),
+      trial.submitted({ count: 1_500, chunk: 10, everyMs: 25, holdMs: 5, ids: 'generated' }),
     ])
-    await scenario.drained()
+    await trial.drained()
 
     expect(flushes).toBeGreaterThan(20)
     expect(results.map(({ accepted, unheard }) => ({ accepted, unheard }))).toEqual([
       { accepted: 1_500, unheard: [] },
       { accepted: 1_500, unheard: [] },
     ])
-    await scenario.expectPromisesKept()
+    await trial.expectPromisesKept()
   })
 })

@@ -1,5 +1,5 @@
 /**
- * A worker in a process of its own, to be stopped, killed and cut off. Run by `Scenario.worker`; its settings come as
+ * A worker in a process of its own, to be stopped, killed and cut off. Run by `Trial.worker`; its settings come as
  * JSON in the first argument.
  */
 import {

@@ -1,8 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { PermanentError } from '../../src/index.ts'
 import { keyPrefix, queueKeys } from '../../src/store/keys.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 import { actionCounts } from './action-counts.ts'
-import { pause, payloads, until, useEngine, withResolvers } from './engine.ts'
+import { useEngine } from './engine.ts'
+import { payloads } from './payloads.ts'
 
 const engine = useEngine()
 

@@ -1,6 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { ActionProgress, QueueEvent } from '../../src/index.ts'
-import { all, pause, payloads, until, useEngine, withResolvers } from './engine.ts'
+import { all } from '../support/all.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { useEngine } from './engine.ts'
+import { payloads } from './payloads.ts'
 
 const engine = useEngine()
 

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { JobResult } from '../../src/index.ts'
-import { all, until, useEngine, withResolvers } from './engine.ts'
+import { all } from '../support/all.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { Action } from '../../src/index.ts'
 import { keyPrefix } from '../../src/store/keys.ts'
+import { until } from '../support/until.ts'
 import { actionCounts } from './action-counts.ts'
-import { payloads, until, useEngine } from './engine.ts'
+import { useEngine } from './engine.ts'
+import { payloads } from './payloads.ts'
 
 const engine = useEngine()
 

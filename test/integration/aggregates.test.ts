@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { type JobResult, PermanentError, type QueueOptions } from '../../src/index.ts'
-import { payloads, until, useEngine, withResolvers } from './engine.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { useEngine } from './engine.ts'
+import { payloads } from './payloads.ts'
 
 const engine = useEngine()
 

@@ -2,7 +2,8 @@ import { expect, it } from 'vitest'
 import type { AuditReport } from '../../src/index.ts'
 import { keyPrefix } from '../../src/store/keys.ts'
 import { breaks, fillForAudit } from './broken-queues.ts'
-import { drain, useEngine } from './engine.ts'
+import { drain } from './drain.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Queue } from '../../src/index.ts'
-import { drain, until, useEngine } from './engine.ts'
+import { until } from '../support/until.ts'
+import { drain } from './drain.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest'
 import { type LogEntry, Sluice } from '../../src/index.ts'
 import { startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
-import { until } from './engine.ts'
+import { until } from '../support/until.ts'
 
 let server: TestRedis | undefined
 

@@ -1,5 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { Countdown, drain, pause, payloads, until, useEngine, withResolvers } from './engine.ts'
+import { Countdown } from '../support/countdown.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { drain } from './drain.ts'
+import { useEngine } from './engine.ts'
+import { payloads } from './payloads.ts'
 
 const engine = useEngine()
 

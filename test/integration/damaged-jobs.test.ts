@@ -1,6 +1,10 @@
 import { expect, it } from 'vitest'
 import { keyPrefix } from '../../src/store/keys.ts'
-import { drain, payloads, until, useEngine, withResolvers } from './engine.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { drain } from './drain.ts'
+import { useEngine } from './engine.ts'
+import { payloads } from './payloads.ts'
 
 const engine = useEngine()
 

@@ -1,22 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import {
-  type ClaimedJob,
-  type LogEntry,
-  type Queue,
-  type QueueOptions,
-  Sluice,
-  type SluiceOptions,
-} from '../../src/index.ts'
+import { type LogEntry, type Queue, type QueueOptions, Sluice, type SluiceOptions } from '../../src/index.ts'
 import { startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
-
-/** Long enough for a busy machine: what waits for longer hangs. */
-const PATIENCE_MS = 20_000
 
 /**
  * A Redis for the tests of one file, with a prefix of its own for each test. After each test every job of every queue
  * that was used must be in exactly one place, by the counts.
  */
-export class Engine {
+class Engine {
   readonly log: LogEntry[] = []
   #server: TestRedis | undefined
   #tests = 0
@@ -77,6 +67,7 @@ export class Engine {
   }
 }
 
+/** The engine of a test file. */
 export function useEngine(): Engine {
   const engine = new Engine()
   beforeAll(() => engine.start())
@@ -92,79 +83,4 @@ async function auditCounts(queue: Queue): Promise<void> {
   expect(places + ends, `every job of queue ${queue.name} is in one place: ${JSON.stringify(counts)}`).toBe(
     submitted + deadLettersRetried,
   )
-}
-
-/** Something that happens a number of times. */
-export class Countdown {
-  readonly reached: Promise<void>
-  #left: number
-  #reach: () => void = () => {}
-
-  constructor(times: number) {
-    this.#left = times
-    const { promise, resolve, reject } = withResolvers<void>()
-    const timer = setTimeout(() => reject(new Error(`${this.#left} of ${times} are still missing`)), PATIENCE_MS)
-    this.#reach = () => {
-      clearTimeout(timer)
-      resolve()
-    }
-    this.reached = promise
-    // Awaited later, if ever: a test that has failed before must not fail again.
-    promise.catch(() => {})
-  }
-
-  tick(): void {
-    this.#left -= 1
-    if (this.#left === 0) this.#reach()
-  }
-}
-
-export function withResolvers<T>(): {
-  promise: Promise<T>
-  resolve: (value: T) => void
-  reject: (error: unknown) => void
-} {
-  let resolve: (value: T) => void = () => {}
-  let reject: (error: unknown) => void = () => {}
-  const promise = new Promise<T>((onResolve, onReject) => {
-    resolve = onResolve
-    reject = onReject
-  })
-  return { promise, resolve, reject }
-}
-
-/** Asks until the answer is yes. For what announces itself nowhere. */
-export async function until(question: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS
-  while (!(await question())) {
-    if (performance.now() > deadline) throw new Error(`still not so: ${question}`)
-    await pause(10)
-  }
-}
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
-}
-
-/** Everything that comes, once nothing more does. */
-export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = []
-  for await (const item of items) found.push(item)
-  return found
-}
-
-/** Claims and finishes jobs one by one; answers what `describe` says of each. */
-export async function drain(queue: Queue, describe: (job: ClaimedJob) => string, most = 1_000): Promise<string[]> {
-  const seen: string[] = []
-  while (seen.length < most) {
-    const [job] = await queue.claim(1)
-    if (!job) break
-    seen.push(describe(job))
-    await job.succeed()
-  }
-  return seen
-}
-
-export function payloads(count: number): { payload: number }[] {
-  return Array.from({ length: count }, (_, index) => ({ payload: index + 1 }))
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { describeExplanation as inWords } from '../../src/engine/explain/explanation.ts'
 import { type Explanation, PermanentError, type Queue, type QueueOptions } from '../../src/index.ts'
-import { until, useEngine } from './engine.ts'
+import { until } from '../support/until.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest'
 import { keyPrefix } from '../../src/store/keys.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { until, useEngine, withResolvers } from './engine.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { Countdown, drain, payloads, useEngine } from './engine.ts'
+import { Countdown } from '../support/countdown.ts'
+import { drain } from './drain.ts'
+import { useEngine } from './engine.ts'
+import { payloads } from './payloads.ts'
 
 const engine = useEngine()
 

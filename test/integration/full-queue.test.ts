@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { QueueFullError } from '../../src/index.ts'
-import { payloads, useEngine } from './engine.ts'
+import { useEngine } from './engine.ts'
+import { payloads } from './payloads.ts'
 
 const engine = useEngine()
 

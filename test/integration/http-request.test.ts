@@ -3,8 +3,10 @@ import { httpRequest } from '../../src/bulk/http-request/http-request.ts'
 import type { HttpRequestOptions } from '../../src/bulk/http-request/options.ts'
 import type { Job, Queue, QueueOptions } from '../../src/index.ts'
 import { busiestWindow } from '../support/arrivals.ts'
+import { Countdown } from '../support/countdown.ts'
 import { HttpUpstream } from '../support/http-upstream.ts'
-import { Countdown, until, useEngine } from './engine.ts'
+import { until } from '../support/until.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

@@ -1,6 +1,9 @@
 import { expect, it } from 'vitest'
 import { queueKeys } from '../../src/store/keys.ts'
-import { payloads, until, useEngine, withResolvers } from './engine.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { useEngine } from './engine.ts'
+import { payloads } from './payloads.ts'
 
 const engine = useEngine()
 

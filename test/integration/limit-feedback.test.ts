@@ -2,8 +2,10 @@ import type { RequestListener } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { httpRequest } from '../../src/bulk/http-request/http-request.ts'
 import { type ProcessOptions, type Queue, throttled } from '../../src/index.ts'
+import { Countdown } from '../support/countdown.ts'
 import { HttpUpstream } from '../support/http-upstream.ts'
-import { Countdown, until, useEngine } from './engine.ts'
+import { until } from '../support/until.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

@@ -1,6 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { keyPrefix } from '../../src/store/keys.ts'
-import { Countdown, pause, payloads, until, useEngine } from './engine.ts'
+import { Countdown } from '../support/countdown.ts'
+import { until } from '../support/until.ts'
+import { useEngine } from './engine.ts'
+import { payloads } from './payloads.ts'
 
 const engine = useEngine()
 

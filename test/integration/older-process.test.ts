@@ -4,7 +4,8 @@ import { queueKeys } from '../../src/store/keys.ts'
 import { openRedis } from '../../src/store/redis.ts'
 import { registerQueue } from '../../src/store/scripts/register-queue.ts'
 import type { SettingValues } from '../../src/store/settings.ts'
-import { Countdown, useEngine } from './engine.ts'
+import { Countdown } from '../support/countdown.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

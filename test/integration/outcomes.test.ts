@@ -1,6 +1,10 @@
 import { describe, expect, it, vi } from 'vitest'
 import { discard, PermanentError, ThrottledError, throttled } from '../../src/index.ts'
-import { Countdown, payloads, until, useEngine, withResolvers } from './engine.ts'
+import { Countdown } from '../support/countdown.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { useEngine } from './engine.ts'
+import { payloads } from './payloads.ts'
 
 const engine = useEngine()
 

@@ -1,6 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { observeQueue, Sluice } from '../../src/sluice.ts'
-import { until, useEngine, withResolvers } from './engine.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

@@ -2,7 +2,10 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { httpRequest } from '../../src/bulk/http-request/http-request.ts'
 import type { Queue } from '../../src/index.ts'
 import { BudgetUpstream } from '../support/budget-upstream.ts'
-import { Countdown, until, useEngine, withResolvers } from './engine.ts'
+import { Countdown } from '../support/countdown.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

@@ -1,10 +1,13 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { insideOf } from '../../src/engine/queue.ts'
 import type { Queue, QueueOptions } from '../../src/index.ts'
 import { keyPrefix } from '../../src/store/keys.ts'
 import { readAllCounts } from '../../src/store/scripts/read-counts.ts'
+import { all } from '../support/all.ts'
+import { until } from '../support/until.ts'
 import { breaks, fillForAudit } from './broken-queues.ts'
-import { all, pause, until, useEngine } from './engine.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Queue, QueueEvent } from '../../src/index.ts'
-import { Countdown, useEngine, withResolvers } from './engine.ts'
+import { Countdown } from '../support/countdown.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

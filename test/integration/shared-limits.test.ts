@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { homeKey } from '../../src/store/keys.ts'
 import { busiestWindow } from '../support/arrivals.ts'
-import { Countdown, until, useEngine } from './engine.ts'
+import { Countdown } from '../support/countdown.ts'
+import { until } from '../support/until.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

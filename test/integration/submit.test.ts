@@ -1,6 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { InvalidJobError, InvalidOptionsError, QueueFullError } from '../../src/index.ts'
-import { Countdown, drain, pause, payloads, until, useEngine } from './engine.ts'
+import { Countdown } from '../support/countdown.ts'
+import { until } from '../support/until.ts'
+import { drain } from './drain.ts'
+import { useEngine } from './engine.ts'
+import { payloads } from './payloads.ts'
 
 const engine = useEngine()
 

@@ -1,5 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest'
-import { Countdown, until, useEngine } from './engine.ts'
+import { Countdown } from '../support/countdown.ts'
+import { until } from '../support/until.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

@@ -5,7 +5,10 @@ import { Queue } from '../../src/engine/queue.ts'
 import { Waker } from '../../src/engine/waker.ts'
 import { keyPrefix } from '../../src/store/keys.ts'
 import { openRedis } from '../../src/store/redis.ts'
-import { Countdown, until, useEngine, withResolvers } from './engine.ts'
+import { Countdown } from '../support/countdown.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { useEngine } from './engine.ts'
 
 const HEARTBEAT_MS = 300
 

@@ -4,7 +4,9 @@ import { text } from 'node:stream/consumers'
 import { Webhook } from 'standardwebhooks'
 import { expect, it, onTestFinished } from 'vitest'
 import { Sluice } from '../../src/index.ts'
-import { payloads, until, useEngine } from './engine.ts'
+import { until } from '../support/until.ts'
+import { useEngine } from './engine.ts'
+import { payloads } from './payloads.ts'
 
 const engine = useEngine()
 const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`

@@ -1,11 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { LeaseLostError, PermanentError, Sluice, ThrottledError } from '../../src/index.ts'
 import { stopEmbeddedServer } from '../../src/store/embedded.ts'
 import { keyPrefix } from '../../src/store/keys.ts'
-import { Countdown, pause, payloads, until, useEngine, withResolvers } from './engine.ts'
+import { Countdown } from '../support/countdown.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { useEngine } from './engine.ts'
+import { payloads } from './payloads.ts'
 
 const engine = useEngine()
 

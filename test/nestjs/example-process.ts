@@ -30,7 +30,8 @@ export class ExampleProcess {
     const started = new ExampleProcess(child, `http://127.0.0.1:${port}`)
     await started.said(/dependencies initialized/)
     // NestJS does not say when it listens.
-    if (entry === 'main.js') await until('it listens', async () => (await started.get('/health')) !== undefined)
+    if (entry === 'main.js')
+      await until(async () => (await started.get('/health')) !== undefined, { what: 'it listens' })
     return started
   }
 

@@ -248,7 +248,7 @@ describe('an application does not start, and says what to do,', () => {
     await refusal({ imports: [mail(), otherKey] }, doomed)
     expect(await refusal({ imports: [failing] }, doomed)).toBe('no configuration')
 
-    await until('no connection is left', async () => (await connections()) === 0)
+    await until(async () => (await connections()) === 0, { what: 'no connection is left' })
   })
 })
 
@@ -266,7 +266,7 @@ it('an application starts while Redis is away, says so, and works when it is bac
   const application = await applications.start({ imports: [mail()], providers: [Sender] }, { commandTimeoutMs: 200 })
   await applications.server.restart()
   const queue = application.get<Queue>(getQueueToken('mail'), { strict: false })
-  await until('Redis is back', async () => (await queue.submit({ type: 'SEND', id: 'one' })) !== undefined)
+  await until(async () => (await queue.submit({ type: 'SEND', id: 'one' })) !== undefined, { what: 'Redis is back' })
 
   expect(await ledger.reached(1)).toEqual(['sent'])
   expect(applications.log.lines.join('\n')).toMatch(/Redis is not available.* The application starts all the same/)

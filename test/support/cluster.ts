@@ -130,7 +130,10 @@ class Nodes implements TestCluster {
   }
 
   async failedOver(key: string, from: TestRedis): Promise<TestRedis> {
-    await until('another node has the slot', async () => (await this.masterOf(key)) !== from, 30_000)
+    await until(async () => (await this.masterOf(key)) !== from, {
+      what: 'another node has the slot',
+      timeoutMs: 30_000,
+    })
     return this.masterOf(key)
   }
 
@@ -149,20 +152,26 @@ class Nodes implements TestCluster {
   /** All see the Cluster as whole, and every replica has its master's data. */
   async #healthy(): Promise<void> {
     await this.#everywhere((info) => info.includes('cluster_state:ok') && !/cluster_slots_p?fail:[1-9]/.test(info))
-    await until('every replica is connected to its master', async () => {
-      const infos = await Promise.all(this.nodes.map((node) => this.#client(node).info('replication')))
-      const replicas = infos.filter((info) => info.includes('role:slave'))
-      return (
-        replicas.length === this.nodes.length - MASTERS && replicas.every((each) => each.includes('link_status:up'))
-      )
-    })
+    await until(
+      async () => {
+        const infos = await Promise.all(this.nodes.map((node) => this.#client(node).info('replication')))
+        const replicas = infos.filter((info) => info.includes('role:slave'))
+        return (
+          replicas.length === this.nodes.length - MASTERS && replicas.every((each) => each.includes('link_status:up'))
+        )
+      },
+      { what: 'every replica is connected to its master' },
+    )
   }
 
   async #everywhere(isSo: (info: string) => boolean): Promise<void> {
-    await until('all nodes see a whole Cluster', async () => {
-      const infos = await Promise.all(this.nodes.map((node) => this.#client(node).call('CLUSTER', 'INFO')))
-      return infos.every((info) => isSo(String(info)))
-    })
+    await until(
+      async () => {
+        const infos = await Promise.all(this.nodes.map((node) => this.#client(node).call('CLUSTER', 'INFO')))
+        return infos.every((info) => isSo(String(info)))
+      },
+      { what: 'all nodes see a whole Cluster' },
+    )
   }
 
   async #idOf(node: TestRedis): Promise<string> {

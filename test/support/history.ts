@@ -84,3 +84,14 @@ export function readHistory(folder: string): HistoryEvent[] {
 export function inOrder(events: readonly HistoryEvent[]): HistoryEvent[] {
   return [...events].sort((a, b) => a.at - b.at || a.sequence - b.sequence)
 }
+
+/** Jobs that a handler was given more than once. */
+export function runAgain(history: readonly HistoryEvent[]): string[] {
+  const seen = new Set<string>()
+  return history.flatMap((event) => {
+    if (event.kind !== 'start') return []
+    if (seen.has(event.job)) return [event.job]
+    seen.add(event.job)
+    return []
+  })
+}

@@ -108,10 +108,13 @@ class Servers implements TestSentinels {
 
   /** Every sentinel knows the two others and both replicas: only then a failover can be agreed on. */
   async ready(): Promise<void> {
-    await until('the sentinels know each other and the replicas', async () => {
-      const views = await Promise.all(this.#asked.map(viewOf))
-      return views.every((view) => view['num-slaves'] === '2' && view['num-other-sentinels'] === '2')
-    })
+    await until(
+      async () => {
+        const views = await Promise.all(this.#asked.map(viewOf))
+        return views.every((view) => view['num-slaves'] === '2' && view['num-other-sentinels'] === '2')
+      },
+      { what: 'the sentinels know each other and the replicas' },
+    )
     await this.#synchronized()
   }
 
@@ -134,8 +137,8 @@ class Servers implements TestSentinels {
 
   async promoteAnother(): Promise<void> {
     // Refused for a while after another failover.
-    await until('a sentinel starts a failover', async () => {
-      return (await this.#asked[0]?.call('SENTINEL', 'FAILOVER', NAME)) === 'OK'
+    await until(async () => (await this.#asked[0]?.call('SENTINEL', 'FAILOVER', NAME)) === 'OK', {
+      what: 'a sentinel starts a failover',
     })
   }
 
@@ -145,13 +148,13 @@ class Servers implements TestSentinels {
   }
 
   async failedOver(from: TestRedis): Promise<TestRedis> {
-    await until('a failover', async () => (await this.master()) !== from, FAILOVER_MS)
+    await until(async () => (await this.master()) !== from, { what: 'a failover', timeoutMs: FAILOVER_MS })
     return this.master()
   }
 
   async heal(): Promise<void> {
     // Whoever is made a replica of a master that is none any more loses what it has.
-    await until('the sentinels agree', async () => (await this.#agreed()) !== undefined)
+    await until(async () => (await this.#agreed()) !== undefined, { what: 'the sentinels agree' })
     const master = await this.master()
     for (const server of this.servers) {
       if (!server.isRunning) await server.restart()
@@ -160,10 +163,13 @@ class Servers implements TestSentinels {
       if (server !== master) await server.client().replicaof('127.0.0.1', master.port)
     }
     await this.#synchronized()
-    await until('the sentinels hold nobody for down', async () => {
-      const replicas = await Promise.all(this.#asked.map((each) => each.call('SENTINEL', 'REPLICAS', NAME)))
-      return !JSON.stringify(replicas).includes('_down') && (await this.#agreed()) === master
-    })
+    await until(
+      async () => {
+        const replicas = await Promise.all(this.#asked.map((each) => each.call('SENTINEL', 'REPLICAS', NAME)))
+        return !JSON.stringify(replicas).includes('_down') && (await this.#agreed()) === master
+      },
+      { what: 'the sentinels hold nobody for down' },
+    )
   }
 
   /** The master that all sentinels name, when it knows that it is one; undefined while a failover is under way. */
@@ -184,11 +190,14 @@ class Servers implements TestSentinels {
   async #synchronized(): Promise<void> {
     const master = (await this.master()).client()
     const written = Number(/master_repl_offset:(\d+)/.exec(await master.info('replication'))?.[1])
-    await until('both replicas have all data', async () => {
-      const info = await master.info('replication')
-      const offsets = [...info.matchAll(/^slave\d+:.*state=online,offset=(\d+)/gm)].map(([, each]) => Number(each))
-      return offsets.length === this.servers.length - 1 && offsets.every((each) => each >= written)
-    })
+    await until(
+      async () => {
+        const info = await master.info('replication')
+        const offsets = [...info.matchAll(/^slave\d+:.*state=online,offset=(\d+)/gm)].map(([, each]) => Number(each))
+        return offsets.length === this.servers.length - 1 && offsets.every((each) => each >= written)
+      },
+      { what: 'both replicas have all data' },
+    )
   }
 }
 

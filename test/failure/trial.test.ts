@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { Scenario } from './scenario.ts'
+import { Trial } from './trial.ts'
 
-it('a scenario that cannot start ends the servers it was given', async () => {
+it('a trial that cannot start ends the servers it was given', async () => {
   let stops = 0
   const topology = {
     redis: 'no address',
@@ -11,7 +11,7 @@ it('a scenario that cannot start ends the servers it was given', async () => {
     },
   }
 
-  await expect(Scenario.start({ topology, upstream: true })).rejects.toThrow('redis')
+  await expect(Trial.start({ topology, upstream: true })).rejects.toThrow('redis')
 
   expect(stops).toBe(1)
 })

@@ -17,9 +17,11 @@ import { dumpKeyspace } from '../support/keyspace.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 import { Upstream } from '../support/upstream.ts'
-import { Child } from './child.ts'
+import type { Child } from './child.ts'
+import { Producer } from './producer.ts'
 import type { ProducerResult, ProducerSettings } from './producer-process.ts'
-import type { Payload, WorkerMessage, WorkerSettings } from './worker-process.ts'
+import { Worker } from './worker.ts'
+import type { Payload, WorkerSettings } from './worker-process.ts'
 
 /** Several servers that are one store: sentinels and their servers, or a Cluster. */
 interface Topology {
@@ -29,9 +31,9 @@ interface Topology {
   stop(): Promise<void>
 }
 
-export interface ScenarioOptions {
+export interface TrialOptions {
   redis?: StartRedisOptions
-  /** Instead of one server. Stopped with the scenario. */
+  /** Instead of one server. Stopped with the trial. */
   topology?: Topology
   durability?: RedisOptions['durability']
   /** Workers and producers reach Redis through a proxy; the test itself never does. */
@@ -52,11 +54,11 @@ const TOLERANCE_MS = 400
 const LIVENESS_MS = 8_000
 
 /** One test: a Redis, processes that work on it, the faults that hit them, and the history of it all. */
-export class Scenario {
+export class Trial {
   readonly proxy: TcpProxy | undefined
   readonly upstream: Upstream | undefined
   readonly queue: Queue
-  readonly #options: ScenarioOptions
+  readonly #options: TrialOptions
   readonly #folder: string
   readonly #sluice: Sluice
   readonly #redis: TestRedis | undefined
@@ -67,7 +69,7 @@ export class Scenario {
   #producers = 0
 
   private constructor(
-    options: ScenarioOptions,
+    options: TrialOptions,
     parts: { redis: TestRedis | undefined; proxy: TcpProxy | undefined; upstream: Upstream | undefined },
   ) {
     this.#options = options
@@ -83,7 +85,7 @@ export class Scenario {
   }
 
   /** When it cannot start, it ends what it has started, and the topology. */
-  static async start(options: ScenarioOptions = {}): Promise<Scenario> {
+  static async start(options: TrialOptions = {}): Promise<Trial> {
     const { topology } = options
     const stops: (() => Promise<void> | undefined)[] = [() => topology?.stop()]
     try {
@@ -93,7 +95,7 @@ export class Scenario {
       stops.push(() => proxy?.close())
       const upstream = options.upstream ? await Upstream.start() : undefined
       stops.push(() => upstream?.stop())
-      return new Scenario(options, { redis, proxy, upstream })
+      return new Trial(options, { redis, proxy, upstream })
     } catch (error) {
       await Promise.all(stops.map((stop) => stop()))
       throw error
@@ -102,7 +104,7 @@ export class Scenario {
 
   /** The one server. */
   get redis(): TestRedis {
-    if (!this.#redis) throw new Error('this scenario runs on more than one server')
+    if (!this.#redis) throw new Error('this trial runs on more than one server')
     return this.#redis
   }
 
@@ -143,7 +145,7 @@ export class Scenario {
   /** Starts a producer; what it did is known when it has ended. */
   producer(settings: Partial<ProducerSettings> & { count: number }): Producer {
     const name = `producer-${++this.#producers}`
-    const producer = new Producer('producer-process.ts', {
+    const producer = new Producer({
       ...this.#common(name),
       prefix: name,
       chunk: 50,
@@ -183,7 +185,7 @@ export class Scenario {
       const { waiting, delayed, running } = await this.queue.counts()
       return waiting + delayed + running
     }
-    await until('no job is left in the queue', async () => (await left()) === 0, timeoutMs)
+    await until(async () => (await left()) === 0, { what: 'no job is left in the queue', timeoutMs })
   }
 
   /** Drains, completes the history by what the queue and the upstream say, and checks it. */
@@ -272,76 +274,4 @@ export class Scenario {
     }
     return names
   }
-}
-
-export class Worker extends Child<WorkerMessage> {
-  readonly name: string
-
-  constructor(name: string, settings: WorkerSettings) {
-    super('worker-process.ts', settings)
-    this.name = name
-  }
-
-  /** Waits until handlers have started that many jobs, and says which. */
-  async started(count: number): Promise<string[]> {
-    const messages = await this.heard((heard) => jobsOf(heard, 'started').length >= count)
-    return jobsOf(messages, 'started')
-  }
-
-  /** Jobs in its hands, as far as it has told. */
-  get running(): number {
-    return jobsOf(this.messages, 'started').length - jobsOf(this.messages, 'ended').length
-  }
-
-  async ended(count: number): Promise<string[]> {
-    const messages = await this.heard((heard) => jobsOf(heard, 'ended').length >= count)
-    return jobsOf(messages, 'ended')
-  }
-
-  freeze(): void {
-    this.process.kill('SIGSTOP')
-  }
-
-  resume(): void {
-    this.process.kill('SIGCONT')
-  }
-}
-
-class Producer extends Child<ProducerResult> {
-  /** It has submitted enough: waits until what it has begun is stored. */
-  async finish(): Promise<ProducerResult> {
-    this.process.send('finish')
-    return this.result()
-  }
-
-  async result(): Promise<ProducerResult> {
-    const [result] = await this.heard((heard) => heard.length > 0, 90_000)
-    return result as ProducerResult
-  }
-}
-
-/**
- * Waits until these workers have started that many jobs together: which of them gets how many is nobody's promise.
- * Answers one that is in the middle of a job.
- */
-export async function busyOne(workers: readonly Worker[], count: number): Promise<Worker> {
-  const started = () => workers.reduce((sum, worker) => sum + jobsOf(worker.messages, 'started').length, 0)
-  const busy = () => (started() >= count ? workers.find(({ running }) => running > 0) : undefined)
-  await until(`a worker is busy after ${count} jobs`, async () => busy() !== undefined, 30_000)
-  return busy() ?? busyOne(workers, count)
-}
-
-/** Jobs that a handler was given more than once. */
-export function runAgain(history: readonly HistoryEvent[]): string[] {
-  const seen = new Set<string>()
-  return history.flatMap((event) => {
-    if (event.kind !== 'start') return []
-    if (seen.has(event.job)) return [event.job]
-    seen.add(event.job)
-    return []
-  })
-}
-
-function jobsOf(messages: readonly WorkerMessage[], is: 'started' | 'ended'): string[] {
-  return messages.flatMap((message) => (message.is === is ? [message.job] : []))
 }
