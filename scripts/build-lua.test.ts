@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ModuleKind, transpileModule } from 'typescript'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { putTogether, type Script } from '../src/store/script.ts'
+import { type Script, scriptOf } from '../src/store/script.ts'
 import { buildLua, LuaBuildError, writeWhenChanged } from './build-lua.ts'
 
 let root: string
@@ -33,7 +33,7 @@ function build(): string {
 function onlyScript(text: string): Script<never, never> {
   const { outputText } = transpileModule(text, { compilerOptions: { module: ModuleKind.CommonJS } })
   const exported: Record<string, Script<never, never>> = {}
-  new Function('exports', 'require', outputText)(exported, () => ({ putTogether }))
+  new Function('exports', 'require', outputText)(exported, () => ({ scriptOf }))
   const [only, ...others] = Object.values(exported)
   if (only === undefined || others.length > 0) throw new Error(`there are ${others.length + 1} scripts`)
   return only
@@ -84,7 +84,7 @@ describe('a script', () => {
         '    /** list: what is done */',
         '    done: readonly (string | number)[]',
         '  }',
-        '> = {',
+        '> = scriptOf(',
       ].join('\n'),
     )
     expect(onlyScript(text).keys).toEqual(['ready'])
@@ -135,12 +135,13 @@ describe('a module', () => {
 
     expect(lines).toEqual([
       '#!lua',
-      'local made, make = {} make = {',
+      'local made, make, rest = {} make = setmetatable({',
       'bucket = function() local bucket = {}',
       'made.bucket = bucket return made.bucket end,',
       'limits = function() local b = made.bucket or make.bucket()',
       'made.limits = { b = b } return made.limits end,',
-      '}',
+      '}, { __index = function(_, name) rest = rest or {',
+      '} return rest[name] end })',
       '',
       'local limits = made.limits or make.limits()',
       'local bucket = made.bucket or make.bucket()',
@@ -148,26 +149,38 @@ describe('a module', () => {
     ])
   })
 
-  it('may be required where it is needed, inside a function', () => {
+  it('is made by nobody who does not need it, when it is required where it is needed', () => {
     luaModule('bucket', 'local bucket = {}', 'return bucket')
+    luaModule('limits', 'local limits = {}', 'return limits')
     script(
       'ask',
       '#!lua',
       '-- Asks.',
+      'local limits = require "limits"',
       'local wanted = tonumber(ARGV[1]) -- jobs',
       'if wanted > 0 then',
       '  local bucket = require "bucket"',
       'end',
-      'return 1',
+      'return limits',
     )
 
     const lines = onlyScript(build()).source.split('\n')
 
-    expect(lines.slice(-4)).toEqual([
+    expect(lines.slice(1)).toEqual([
+      'local made, make, rest = {} make = setmetatable({',
+      'limits = function() local limits = {}',
+      'made.limits = limits return made.limits end,',
+      '}, { __index = function(_, name) rest = rest or {',
+      'bucket = function() local bucket = {}',
+      'made.bucket = bucket return made.bucket end,',
+      '} return rest[name] end })',
+      '',
+      'local limits = made.limits or make.limits()',
+      'local wanted = tonumber(ARGV[1])',
       'if wanted > 0 then',
       'local bucket = made.bucket or make.bucket()',
       'end',
-      'return 1',
+      'return limits',
     ])
   })
 
@@ -186,8 +199,92 @@ describe('a module', () => {
 
     expect(onlyScript(build()).origins).toEqual([
       { line: 3, file: 'lua/bucket.lua', fileLine: 1 },
-      { line: 7, file: 'scripts/ask.lua', fileLine: 2 },
+      { line: 8, file: 'scripts/ask.lua', fileLine: 2 },
     ])
+  })
+})
+
+describe('a function of a module', () => {
+  /** The functions that are left of a module when the script is `body`. */
+  function functionsLeft(...body: string[]): string[] {
+    script('ask', '#!lua', '-- Asks.', ...body, 'return 1')
+    return [...onlyScript(build()).source.matchAll(/^(?:local )?function (?:bucket\.)?(\w+)/gm)].map(
+      ([, name = '']) => name,
+    )
+  }
+
+  beforeEach(() => {
+    luaModule(
+      'bucket',
+      '-- A bucket.',
+      'local bucket = {}',
+      '',
+      'local function rate(state)',
+      '  return state.rate',
+      'end',
+      '',
+      'function bucket.charge(state)',
+      '  return rate(state)',
+      'end',
+      '',
+      'function bucket.refund() end',
+      '',
+      'function bucket.rest(state)',
+      '  return bucket.refund(state)',
+      'end',
+      '',
+      'return bucket',
+    )
+  })
+
+  it.each([
+    ['what it does not call', ['local bucket = require "bucket"'], []],
+    ['what that calls in turn', ['local bucket = require "bucket"', 'bucket.charge({})'], ['rate', 'charge']],
+    ['an empty one', ['local bucket = require "bucket"', 'bucket.rest({})'], ['refund', 'rest']],
+    ['under another name', ['local b = require "bucket"', 'b.charge({})'], ['rate', 'charge']],
+    ['a name in a text', ['local bucket = require "bucket"', 'local x = "bucket.charge"'], []],
+    [
+      'a module that goes by a field of something',
+      ['local bucket = require "bucket"', 'local state = { meter = bucket }', 'state.meter.refund(state)'],
+      ['refund'],
+    ],
+    [
+      'a name that only the run knows',
+      ['local bucket = require "bucket"', 'local name = ARGV[1] -- which', 'bucket[name]()'],
+      ['rate', 'charge', 'refund', 'rest'],
+    ],
+  ])('is there for scripts that can reach it: %s', (_, body, left) => {
+    expect(functionsLeft(...body)).toEqual(left)
+  })
+
+  it('leaves the numbers of the lines as they were', () => {
+    script('ask', '#!lua', '-- Asks.', 'local bucket = require "bucket"', 'return bucket.rest({})')
+
+    const { source, origins } = onlyScript(build())
+
+    const line = source.split('\n').indexOf('function bucket.rest(state)') + 1
+    expect(origins[0]).toEqual({ line: 3, file: 'lua/bucket.lua', fileLine: 1 })
+    expect(line - 3 + 1).toBe(14)
+  })
+
+  it('has its place in the table from the start', () => {
+    script('ask', '#!lua', '-- Asks.', 'local bucket = require "bucket"', 'return bucket.rest({})')
+
+    expect(onlyScript(build()).source).toContain('\nlocal bucket = { rest = nil, refund = nil }\n')
+  })
+
+  it('is not cut where it only seems to end', () => {
+    luaModule(
+      'bad',
+      '-- Bad.',
+      'local bad = {}',
+      'function bad.one() return 1 end',
+      'function bad.two()',
+      'end',
+      'return bad',
+    )
+
+    expect(problems()).toEqual([expect.stringContaining('lua/bad.lua:3: a function at the top of a module ends with')])
   })
 })
 

@@ -11,9 +11,10 @@
  *   local ids, ids_from = ARGV, 3 -- list: jobs that are done         → args.ids: list, always the last
  *
  * Modules end up once each at the top of the script, in order of dependency. As with any `require`, a module runs when it
- * is first required: what only rare cases need is required where they are, and costs the others one function (a script
- * runs from its top each time, and every function it makes costs a third of a microsecond). Lines of a file stay
- * together and keep their count, so that `origins` can lead from a line in a Lua error back to file and line.
+ * is first required: what only rare cases need is required where they are, and costs the others nothing. Functions that
+ * the script cannot reach are left out (see lua-reach.ts). A script runs from its top each time: before, making functions
+ * was a third of what a claim of one job cost. Lines of a file stay together and keep their count, so that `origins` can
+ * lead from a line in a Lua error back to file and line.
  *
  * The text of a module stands in the generated file once, however many scripts are put together from it: as whole texts
  * they would be ten times as long, to be read by every process that starts.
@@ -22,7 +23,8 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type LuaText, putTogether } from '../src/store/script.ts'
+import { type LuaPart, type LuaText, putTogether, type ScriptParts } from '../src/store/script-text.ts'
+import { findFunctions, type LuaCode, type LuaFunction, reach, readCode } from './lua-reach.ts'
 
 export interface LuaFolders {
   /** Paths in problems are relative to this folder. */
@@ -70,12 +72,20 @@ interface LuaModule {
   /** Comment-free lines; a require of another module is already replaced. */
   lines: string[]
   requires: string[]
+  /** Those of them that it requires when it is made, and not only when some function of it runs. */
+  requiresAtOnce: string[]
+  functions: LuaFunction[]
+  code: LuaCode
+  /** What its table is called in it. */
+  table: string
 }
 
 interface BuiltScript extends Head {
   name: string
   shebang: string
-  modules: LuaModule[]
+  first: LuaModule[]
+  rare: LuaModule[]
+  needed: Map<LuaModule, Set<LuaFunction>>
   own: LuaText
 }
 
@@ -134,25 +144,26 @@ function luaFiles(folder: string): string[] {
     .sort()
 }
 
-/**
- * The module's table has room for all its functions from the start. One that grows with each is made anew again and again,
- * which is a fiftieth of what a small script costs.
- */
-function withRoom(lines: readonly string[]): string[] {
-  const made = /^return (\w+)$/.exec(lines.findLast((line) => line !== '') ?? '')?.[1]
-  const functions = lines.flatMap((line) => new RegExp(`^function ${made}\\.(\\w+)`).exec(line)?.[1] ?? [])
-  const room = `local ${made} = { ${functions.map((name) => `${name} = nil`).join(', ')} }`
-  return lines.map((line) => (functions.length > 1 && line === `local ${made} = {}` ? room : line))
-}
-
-/** The module as a field of the table `make`: a function that makes it and leaves it in `made`. */
+/** The module as a field of a table of functions: each makes the module, and leaves it in `made`. */
 function factoryOf({ file, identifier, lines }: LuaModule): LuaText {
-  const body = withRoom(lines)
+  const body = [...lines]
   body[0] = `${identifier} = function() ${body[0]}`.trimEnd()
   const last = body.findLastIndex((line) => line !== '')
   const made = (body[last] as string).slice('return'.length).trim()
   body[last] = `made.${identifier} = ${made} return made.${identifier} end,`
-  return { file, lines: body.length, text: body.join('\n') }
+  return { file, lines: body }
+}
+
+/**
+ * What a script has of a module. The module's table has room for the functions from the start: one that grows with each
+ * is made anew again and again.
+ */
+function partOf(module: LuaModule, needed: ReadonlySet<LuaFunction>): Omit<LuaPart, 'module'> {
+  const without = module.functions.filter((each) => !needed.has(each)).flatMap(({ from, to }) => [from, to])
+  const made = module.lines.indexOf(`local ${module.table} = {}`)
+  const room = [...needed].filter(({ isLocal }) => !isLocal).map(({ name }) => `${name} = nil`)
+  const instead = made > 0 && room.length > 1 ? { [made]: `local ${module.table} = { ${room.join(', ')} }` } : {}
+  return { instead, without }
 }
 
 class LuaBuilder {
@@ -175,19 +186,39 @@ class LuaBuilder {
     const path = join(this.#folders.modules, `${name}.lua`)
     if (!existsSync(path)) return undefined
     const file = relative(this.#folders.root, path)
-    const lines = stripComments(readLines(path).join('\n'))
-    const requires: string[] = []
+    const original = readLines(path)
+    const lines = stripComments(original.join('\n'))
+    const functions = this.#functions(file, original)
+    const [requires, requiresAtOnce]: [string[], string[]] = [[], []]
     for (const [index, line] of lines.entries()) {
       const required = REQUIRE.exec(line)
-      if (required) lines[index] = this.#require(file, index + 1, required, requires)
-      else this.#checkBody(file, index + 1, line)
+      if (!required) {
+        this.#checkBody(file, index + 1, line)
+        continue
+      }
+      lines[index] = this.#require(file, index + 1, required, requires)
+      const isInFunction = functions.some(({ from, to }) => from < index && index < to)
+      if (!isInFunction) requiresAtOnce.push(required[3] as string)
     }
-    if (!/^return\b/.test(lines.findLast((line) => line !== '') ?? '')) {
-      this.#report(file, lines.length, 'a module ends with `return` of its table')
-    }
-    const module = { file, identifier: identifierOf(name), lines, requires }
+    const last = lines.findLast((line) => line !== '') ?? ''
+    if (!/^return\b/.test(last)) this.#report(file, lines.length, 'a module ends with `return` of its table')
+    const identifier = identifierOf(name)
+    const table = /^return (\w+)$/.exec(last)?.[1] ?? ''
+    const code = readCode(lines.map(withoutStrings), { table, identifier })
+    const module = { file, identifier, lines, requires, requiresAtOnce, functions, code, table }
     this.#modules.set(name, module)
     return module
+  }
+
+  #functions(file: string, lines: readonly string[]): LuaFunction[] {
+    const found = findFunctions(lines)
+    if (typeof found !== 'number') return found
+    this.#report(
+      file,
+      found + 1,
+      'a function at the top of a module ends with `end` on a line of its own, not indented',
+    )
+    return []
   }
 
   /** What a require line becomes: a call that makes the module the first time. */
@@ -240,6 +271,7 @@ class LuaBuilder {
     const lines = stripComments(['', ...original.slice(1)].join('\n'))
     const requires: string[] = []
     const { head, bodyFrom } = this.#readHead(file, original, lines, requires)
+    const first = this.#madeAtOnce(requires)
     for (let index = bodyFrom; index < lines.length; index++) {
       const required = REQUIRE.exec(lines[index] ?? '')
       if (required) lines[index] = this.#require(file, index + 1, required, requires)
@@ -247,8 +279,33 @@ class LuaBuilder {
     }
 
     const name = basename(fileName, '.lua')
-    const own = { file, lines: lines.length - 1, text: lines.slice(1).join('\n') }
-    return { ...head, name, shebang, modules: this.#ordered(requires, name), own }
+    const ordered = this.#ordered(requires, name)
+    const byIdentifier = new Map(ordered.map((module) => [module.identifier, module]))
+    const needed = reach(readCode(lines.map(withoutStrings)), byIdentifier)
+    const [eager, rare] = [
+      ordered.filter((module) => first.has(module)),
+      ordered.filter((module) => !first.has(module)),
+    ]
+    return {
+      ...head,
+      name,
+      shebang,
+      needed,
+      first: eager,
+      rare: rare.filter((module) => needed.has(module)),
+      own: { file, lines: lines.slice(1) },
+    }
+  }
+
+  /** The modules that a script makes with its first lines when these require `names`. */
+  #madeAtOnce(names: readonly string[], made = new Set<LuaModule>()): Set<LuaModule> {
+    for (const name of names) {
+      const module = this.module(name)
+      if (!module || made.has(module)) continue
+      made.add(module)
+      this.#madeAtOnce(module.requiresAtOnce, made)
+    }
+    return made
   }
 
   #readHead(file: string, original: string[], lines: string[], requires: string[]): { head: Head; bodyFrom: number } {
@@ -316,26 +373,38 @@ function objectType(fields: readonly (Parameter & { type: string })[]): string {
   return `  {\n${lines.join('')}  }`
 }
 
+/** One that is sent as it is made here, and written so that it takes its modules from those of all scripts. */
+function textOf({ shebang, first, rare, needed, own }: BuiltScript): { text: ScriptParts; written: string } {
+  const part = (module: LuaModule) => partOf(module, needed.get(module) as Set<LuaFunction>)
+  const parts = (modules: LuaModule[]) => modules.map((module) => ({ module: factoryOf(module), ...part(module) }))
+  const write = (module: LuaModule) => {
+    const { instead, without } = part(module)
+    return `{ module: modules.${module.identifier}, instead: ${JSON.stringify(instead)}, without: ${JSON.stringify(without)} }`
+  }
+  const [firstOnes, rareOnes] = [first, rare].map((modules) => modules.map(write).join(', '))
+  return {
+    text: { shebang, first: parts(first), rare: parts(rare), own },
+    written: `{ shebang: ${JSON.stringify(shebang)}, first: [${firstOnes}], rare: [${rareOnes}], own: ${JSON.stringify(own)} }`,
+  }
+}
+
 function scriptConst(script: BuiltScript): string {
-  const { name, shebang, modules, own } = script
   const keys = objectType(script.keys.map((key) => ({ ...key, type: 'string' })))
   const args = objectType(script.args.map((argument) => ({ ...argument, type: TYPES[argument.kind] })))
-  const { source } = putTogether(shebang, modules.map(factoryOf), own)
-  const value = {
-    name,
-    sha: createHash('sha1').update(source).digest('hex'),
+  const { text, written } = textOf(script)
+  const head = {
+    name: script.name,
+    sha: createHash('sha1').update(putTogether(text).source).digest('hex'),
     keys: script.keys.map((key) => key.name),
     args: script.args.map((argument) => ({ name: argument.name, kind: argument.kind })),
   }
-  const fields = Object.entries(value).map(([field, content]) => `  ${field}: ${JSON.stringify(content)},\n`)
-  const used = modules.map(({ identifier }) => `modules.${identifier}`).join(', ')
-  const text = `  ...putTogether(${JSON.stringify(shebang)}, [${used}], ${JSON.stringify(own)}),\n`
   const type = `Script<\n${keys},\n${args}\n>`
-  return `${docComment(script.doc, '')}export const ${camelCase(name)}: ${type} = {\n${fields.join('')}${text}}\n`
+  const value = `scriptOf(\n  ${JSON.stringify(head)},\n  ${written},\n)`
+  return `${docComment(script.doc, '')}export const ${camelCase(script.name)}: ${type} = ${value}\n`
 }
 
 function modulesConst(scripts: readonly BuiltScript[]): string {
-  const used = new Set(scripts.flatMap(({ modules }) => modules))
+  const used = new Set(scripts.flatMap(({ first, rare }) => [...first, ...rare]))
   const fields = [...used].map((module) => `  ${module.identifier}: ${JSON.stringify(factoryOf(module))},\n`)
   return `const modules = {\n${fields.join('')}}\n`
 }
@@ -349,7 +418,7 @@ export function buildLua(folders: LuaFolders): string {
   if (builder.problems.length > 0) throw new LuaBuildError(builder.problems)
   const head = '// Made by scripts/build-lua.ts from src/store/scripts/*.lua. Do not edit: run `npm run build:lua`.\n'
   if (scripts.length === 0) return `${head}export {}\n`
-  const imported = "import { putTogether, type Script } from './script.ts'\n"
+  const imported = "import { type Script, scriptOf } from './script.ts'\n"
   return `${head}${imported}\n${modulesConst(scripts)}\n${scripts.map(scriptConst).join('\n')}`
 }
 

@@ -1,22 +1,8 @@
 import { isSluiceError, ScriptError } from '../errors.ts'
 import type { Redis } from './redis.ts'
+import { putTogether, type ScriptOrigin, type ScriptParts } from './script-text.ts'
 
 export type ScriptValue = string | number | readonly (string | number)[]
-
-/** A piece of a script's text: from `line` on it is `file`, from its `fileLine` on. */
-interface ScriptOrigin {
-  readonly line: number
-  readonly file: string
-  readonly fileLine: number
-}
-
-/** What has become of one file of Lua. */
-export interface LuaText {
-  readonly file: string
-  /** How many lines its text has. */
-  readonly lines: number
-  readonly text: string
-}
 
 /**
  * A Lua script with names instead of positions. `npm run build:lua` writes these from src/store/scripts/*.lua;
@@ -37,36 +23,25 @@ export interface Script<
   readonly origins: readonly ScriptOrigin[]
 }
 
-/**
- * The text of a script from the modules it requires, which only make themselves when they are asked to, and its own. One
- * table of them all: a function for each is all that a call makes of a module it does not need.
- */
-export function putTogether(
-  shebang: string,
-  modules: readonly LuaText[],
-  own: LuaText,
-): Pick<Script<never, never>, 'source' | 'origins'> {
-  const origins: ScriptOrigin[] = []
-  // Strings that are added up are only copied when somebody reads the sum: most processes need few of the scripts.
-  let source = `${shebang}\n`
-  let line = 2
-  if (modules.length > 0) {
-    source += 'local made, make = {} make = {\n'
-    line += 1
+/** A script whose text is put together when somebody asks for it: most processes send few, and Redis knows them. */
+export function scriptOf<
+  Keys extends { [Name in keyof Keys]: string },
+  Args extends { [Name in keyof Args]: ScriptValue },
+>(head: Pick<Script<Keys, Args>, 'name' | 'sha' | 'keys' | 'args'>, parts: ScriptParts): Script<Keys, Args> {
+  let text: ReturnType<typeof putTogether> | undefined
+  const read = () => {
+    text ??= putTogether(parts)
+    return text
   }
-  for (const { file, lines, text } of modules) {
-    origins.push({ line, file, fileLine: 1 })
-    source += text
-    source += '\n'
-    line += lines
+  return {
+    ...head,
+    get source() {
+      return read().source
+    },
+    get origins() {
+      return read().origins
+    },
   }
-  if (modules.length > 0) {
-    source += '}\n'
-    line += 1
-  }
-  origins.push({ line, file: own.file, fileLine: 2 })
-  source += own.text
-  return { source, origins }
 }
 
 // From here on JavaScript writes numbers with an exponent.
