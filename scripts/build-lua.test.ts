@@ -329,6 +329,17 @@ describe('a mistake is named with file and line', () => {
     expect(problems()).toEqual([expect.stringContaining(message)])
   })
 
+  it('a function that the module does not have', () => {
+    luaModule('bucket', '-- A bucket.', 'local bucket = {}', 'function bucket.charge() end', 'return bucket')
+    luaModule('limits', 'local bucket = require "bucket"', 'local x = bucket.refund', 'return {}')
+    script('ask', '#!lua', '-- Asks.', 'local b = require "bucket"', 'return b.charge() + b.chrage()')
+
+    expect(problems()).toEqual([
+      'lua/limits.lua:2: there is no bucket.refund',
+      'scripts/ask.lua:4: there is no b.chrage',
+    ])
+  })
+
   it('a circle of modules', () => {
     luaModule('a', 'local b = require "b"', 'return {}')
     luaModule('b', 'local a = require "a"', 'return {}')

@@ -24,7 +24,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type LuaPart, type LuaText, putTogether, type ScriptParts } from '../src/store/script-text.ts'
-import { findFunctions, type LuaCode, type LuaFunction, reach, readCode } from './lua-reach.ts'
+import { findFunctions, type LuaCode, type LuaFunction, missingFields, reach, readCode } from './lua-reach.ts'
 
 export interface LuaFolders {
   /** Paths in problems are relative to this folder. */
@@ -75,6 +75,7 @@ interface LuaModule {
   /** Those of them that it requires when it is made, and not only when some function of it runs. */
   requiresAtOnce: string[]
   functions: LuaFunction[]
+  fields: Set<string>
   code: LuaCode
   /** What its table is called in it. */
   table: string
@@ -205,7 +206,9 @@ class LuaBuilder {
     const identifier = identifierOf(name)
     const table = /^return (\w+)$/.exec(last)?.[1] ?? ''
     const code = readCode(lines.map(withoutStrings), { table, identifier })
-    const module = { file, identifier, lines, requires, requiresAtOnce, functions, code, table }
+    const assigned = lines.flatMap((line) => new RegExp(`^(?:function )?${table}\\.(\\w+)`).exec(line)?.[1] ?? [])
+    const fields = new Set(assigned)
+    const module = { file, identifier, lines, requires, requiresAtOnce, functions, fields, code, table }
     this.#modules.set(name, module)
     return module
   }
@@ -219,6 +222,20 @@ class LuaBuilder {
       'a function at the top of a module ends with `end` on a line of its own, not indented',
     )
     return []
+  }
+
+  /** Every module of the folder, whether a script needs it or not. */
+  modules(): void {
+    for (const fileName of luaFiles(this.#folders.modules)) this.module(basename(fileName, '.lua'))
+    const all = [...this.#modules.values()].filter((module) => module !== undefined)
+    const byIdentifier = new Map(all.map((module) => [module.identifier, module]))
+    for (const { file, code } of all) this.#checkFields(file, code, byIdentifier)
+  }
+
+  #checkFields(file: string, code: LuaCode, modules: ReadonlyMap<string, LuaModule>): void {
+    for (const { line, name } of missingFields(code, modules)) {
+      this.#report(file, line + 1, `there is no ${name}`)
+    }
   }
 
   /** What a require line becomes: a call that makes the module the first time. */
@@ -281,7 +298,9 @@ class LuaBuilder {
     const name = basename(fileName, '.lua')
     const ordered = this.#ordered(requires, name)
     const byIdentifier = new Map(ordered.map((module) => [module.identifier, module]))
-    const needed = reach(readCode(lines.map(withoutStrings)), byIdentifier)
+    const code = readCode(lines.map(withoutStrings))
+    this.#checkFields(file, code, byIdentifier)
+    const needed = reach(code, byIdentifier)
     const [eager, rare] = [
       ordered.filter((module) => first.has(module)),
       ordered.filter((module) => !first.has(module)),
@@ -412,8 +431,7 @@ function modulesConst(scripts: readonly BuiltScript[]): string {
 /** The text of the generated module. Throws a LuaBuildError with every problem found. */
 export function buildLua(folders: LuaFolders): string {
   const builder = new LuaBuilder(folders)
-  // Modules nobody requires yet are checked too.
-  for (const fileName of luaFiles(folders.modules)) builder.module(basename(fileName, '.lua'))
+  builder.modules()
   const scripts = luaFiles(folders.scripts).map((fileName) => builder.script(fileName))
   if (builder.problems.length > 0) throw new LuaBuildError(builder.problems)
   const head = '// Made by scripts/build-lua.ts from src/store/scripts/*.lua. Do not edit: run `npm run build:lua`.\n'

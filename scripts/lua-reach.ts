@@ -35,6 +35,8 @@ export interface ReachableModule {
   readonly identifier: string
   readonly code: LuaCode
   readonly functions: readonly LuaFunction[]
+  /** What others find in its table. */
+  readonly fields: ReadonlySet<string>
 }
 
 const FUNCTION = /^(local )?function (?:\w+\.)?(\w+)\(/
@@ -78,6 +80,17 @@ export function readCode(lines: readonly string[], own?: { table: string; identi
     }
   })
   return { lines: read, aliases }
+}
+
+/** Fields of modules that the code names and that these do not have: each with its line, from 0. */
+export function missingFields(code: LuaCode, modules: ReadonlyMap<string, ReachableModule>) {
+  return code.lines.flatMap(({ fields }, line) =>
+    fields.flatMap(([owner, field]) => {
+      const owners = (code.aliases.get(owner) ?? []).flatMap((identifier) => modules.get(identifier) ?? [])
+      const has = ({ fields: known }: ReachableModule) => known.has(field)
+      return owners.length === 0 || owners.some(has) ? [] : [{ line, name: `${owner}.${field}` }]
+    }),
+  )
 }
 
 /** The functions that are needed of each module that is, by a script with this text of its own. */

@@ -1,17 +1,22 @@
 import { readFileSync } from 'node:fs'
 
+/** Of the queue, or of one of its levels. */
+const OF_QUEUE = /\b(?:q|(?<level>high|normal|low))\.(?<name>[a-z_]+)/g
+
 /** What is packed into one field, in the order of the scripts: the names are theirs, so they are read from there. */
 const ORDER = {
-  state: namesIn('queue.lua', /local function pack_numbers\(q\)(.*?)\nend/s, /\bq(?:\.|\[")([a-z:_]+)/g),
-  pauses: namesIn('queue.lua', /local function pauses\(\)(.*?)\nend/s, /"([a-z:_]+)"/g),
-  level: namesIn('tenants.lua', /local function pack_level\(at\)(.*?)\nend/s, /\bat\.([a-z_]+)/g),
-  action: ['state', ...namesIn('actions.lua', /local NUMBERS = \{(.*?)\n\}/s, /"([a-z_]+)"/g)],
+  state: namesIn('queue.lua', /local function pack_numbers\(q\).*?pack\((.*?)\n  \)/s, OF_QUEUE),
+  pauses: namesIn('pauses.lua', /function pauses\.stored\(q\).*?pack\((.*?)\n  \)/s, OF_QUEUE),
+  level: namesIn('tenants.lua', /local function pack_level\(at\)(.*?)\nend/s, /\bat\.(?<name>[a-z_]+)/g),
+  action: ['state', ...namesIn('actions.lua', /local NUMBERS = \{(.*?)\n\}/s, /"(?<name>[a-z_]+)"/g)],
 }
 
 function namesIn(file: string, part: RegExp, name: RegExp): string[] {
   const source = readFileSync(new URL(`../../src/store/lua/${file}`, import.meta.url), 'utf8')
   const [, body = ''] = part.exec(source) ?? []
-  const names = [...body.replaceAll(/--.*/g, '').matchAll(name)].map(([, each]) => each as string)
+  const names = [...body.replaceAll(/--.*/g, '').matchAll(name)].map(({ groups }) =>
+    groups?.['level'] ? `${groups['name']}:${groups['level']}` : `${groups?.['name']}`,
+  )
   if (names.length === 0) throw new Error(`${file} packs no such names any more: nothing would be compared`)
   return names
 }

@@ -2,6 +2,7 @@
 local congestion = require "congestion"
 local pace = require "pace"
 local tenants = require "tenants"
+local throttling = require "throttling"
 
 local backlogs = {}
 
@@ -94,7 +95,7 @@ end
 
 -- For a reply.
 function backlogs.encode(q, row)
-  local throttles, throttled_at = tenants.throttles(row.tenant)
+  local throttles, throttled_at = throttling.read(row.tenant)
   return {
     row.name, row.waiting, string.format("%.2f", row.speed), string.format("%.0f", row.backoff),
     row.is_measured and 1 or 0, throttles, string.format("%.0f", throttled_at), pace.open(row.tenant).backoff,

@@ -4,7 +4,6 @@ local time = require "time"
 local tenants = require "tenants"
 local lanes = require "lanes"
 local turns = require "turns"
-local record = require "record"
 
 local claiming = {}
 
@@ -16,7 +15,6 @@ local GUARD_EVERY = 10 -- turns, of which one may go to an overdue tenant
 local MOST_HELD = 32
 local AFTER_HELD = 100000 -- µs
 
-local WEIGHTS = { high = "weights:high", normal = "weights:normal", low = "weights:low" }
 local huge, floor, ceil = math.huge, math.floor, math.ceil
 
 -- The module of that name, where the queue has limits.
@@ -26,7 +24,7 @@ local granting
 function claiming.open(q, wanted, max_bytes, has_suspect)
   turns.open(q)
   if q.limits then
-    local required = require "limits"
+    local required = require "granting"
     granting = required
   end
   q.claim = {
@@ -56,18 +54,10 @@ local function pass_over(q, tenant, at)
   end
 end
 
--- What the limits of the queue or a level can grant; without any, everything.
-local function available(q, scope)
-  local states = granting and q.limits[scope]
-  if not states or #states == 0 then
-    return huge
-  end
-  return granting.available(states)
-end
-
 -- All lines of a tenant with an override stand on one level, its high ones first there. What stood on another level
 -- than its own carries that before its record.
 local function take_overridden(q, tenant, standing, count)
+  local record = require "record"
   local jobs, got, is_held = q.claim.jobs, 0, false
   for _, level in ipairs(queue.LEVELS) do
     if got < count and tenant.at[level].lanes > 0 then
@@ -85,67 +75,11 @@ local function take_overridden(q, tenant, standing, count)
   return got, is_held
 end
 
-local function take(q, tenant, standing, count)
-  if tenant.fields.override then
-    return take_overridden(q, tenant, standing, count)
-  end
-  q.claim.rotates = standing
-  return lanes.take(q, tenant, standing, count, q.claim.jobs)
-end
-
--- What a tenant's own limits can grant; when that is nothing, until when and which of them.
-local function available_to(q, tenant)
-  if not granting then
-    return huge
-  end
-  return granting.available(tenant.limits or granting.of_tenant(q, tenant))
-end
-
-local function charge(q, tenant, level, permits, from)
-  local claim = q.claim
-  local keeps = granting.charge(q, tenant, level, permits, claim.fence, from)
-  if keeps then
-    claim.fresh = math.min(claim.fresh or keeps, keeps)
-  end
-end
-
-local function park(q, tenant, at, until_us, limit)
-  local standing = require "standing"
-  at.used, at.changed = 0, true
-  granting.deny(q, "tenant", limit)
-  standing.park(q, tenant, until_us, limit.rule.name)
-end
-
--- A limit of the queue or a level has nothing to grant. It denies nobody when nobody is in line for it.
-local function note_denied(q, scope, limit, levels)
-  for i = 1, #levels do
-    if q[WEIGHTS[levels[i]]] > 0 then
-      granting.deny_all(q, scope, limit)
-      return
-    end
-  end
-end
-
 -- As math.min; this costs a fifth of a call of it.
 local function least(a, b, c, d)
   a = b < a and b or a
   c = d < c and d or c
   return c < a and c or a
-end
-
--- The next job costs more than there is. Whoever lacks it waits until it is there; where that is the queue or the
--- level, all others wait with it, or what they take would keep it from ever coming together.
-local function save_up(q, tenant, level, at)
-  local costs = require "costs"
-  local claim = q.claim
-  local scope, until_us, limit = costs.lacking(q)
-  if scope == 3 then
-    park(q, tenant, at, until_us, limit)
-    return
-  end
-  granting.deny_all(q, scope == 1 and "queue" or level, limit)
-  claim.saves_up, claim.is_closed = scope == 1 and "queue" or level, scope == 1
-  claim.wait_until = scope == 1 and until_us or math.min(claim.wait_until, until_us)
 end
 
 -- One tenant's turn, or what is left of it. It goes back in line unless it is empty, parked or held.
@@ -155,10 +89,13 @@ local function serve(q, tenant, level, allowed, is_guarded)
   if not at.present then
     return
   end
-  local free, until_us, limit = available_to(q, tenant)
-  if free == 0 then
-    park(q, tenant, at, until_us, limit)
-    return
+  local free, until_us, limit = huge, nil, nil
+  if granting then
+    free, until_us, limit = granting.available_to(q, tenant)
+    if free == 0 then
+      granting.park(q, tenant, at, until_us, limit)
+      return
+    end
   end
   local size = q.settings.quantum * tenant.weight * 1000
   local rest, from = ceil((size - at.used) / 1000), #claim.jobs
@@ -168,7 +105,13 @@ local function serve(q, tenant, level, allowed, is_guarded)
     count = math.min(claim.left, costs.open(q, tenant, level, rest))
   end
   q.met_suspect = false
-  local got, is_held = take(q, tenant, level, count)
+  local got, is_held
+  if tenant.fields.override then
+    got, is_held = take_overridden(q, tenant, level, count)
+  else
+    claim.rotates = level
+    got, is_held = lanes.take(q, tenant, level, count, claim.jobs)
+  end
   if got > 0 then
     if claim.fence == 0 then
       claim.fence = queue.next_fence(q)
@@ -176,12 +119,12 @@ local function serve(q, tenant, level, allowed, is_guarded)
     claim.left = claim.left - got
     local cost = q.budget and q.budget.spent or got
     if granting then
-      charge(q, tenant, level, cost, from)
+      granting.charge(q, tenant, level, cost, from)
     end
     tenants.account(q, tenant, level, at, got, cost)
     turns.advance(q, tenant, level, at, cost)
   elseif q.budget and q.budget.need then
-    save_up(q, tenant, level, at)
+    granting.save_up(q, tenant, level, at)
     return
   end
   local is_over = at.used >= size or (is_guarded and got > 0)
@@ -196,12 +139,14 @@ local function serve(q, tenant, level, allowed, is_guarded)
     standing.settle(q, tenant)
     return
   end
-  free, until_us, limit = available_to(q, tenant)
+  if granting then
+    free, until_us, limit = granting.available_to(q, tenant)
+  end
   if is_over or (free == 0 and got > 0) then
     tenants.set_score(at, tenants.new_score(q, tenant))
   end
   if free == 0 then
-    park(q, tenant, at, until_us, limit)
+    granting.park(q, tenant, at, until_us, limit)
   elseif (not is_held or (q.budget and q.budget.is_used_up)) and (got > 0 or is_over) then
     -- Without a job it has let a turn pass that its small weight owed: its next may come in this very claim. So may
     -- that of one whose next job costs more than was left of this turn.
@@ -232,22 +177,13 @@ end
 local function claim_level(q, level, levels)
   local claim = q.claim
   local is_limited = granting and (q.limits.queue[1] or q.limits[level][1])
-  local queue_free, level_free, of_queue, of_level, _ = huge, huge, nil, nil, nil
+  local queue_free, level_free = huge, huge
   while claim.left > 0 and claim.looks < turns.LOOKS and q.bytes_left > 0 do
     if is_limited then
-      queue_free, _, of_queue = available(q, "queue")
-      level_free, _, of_level = available(q, level)
-    end
-    if queue_free == 0 then
-      note_denied(q, "queue", of_queue, levels)
-      claim.is_closed = true
-      claim.wait_until = granting.batch_instant(q.limits.queue, claim.left)
-      return
-    end
-    if level_free == 0 then
-      note_denied(q, level, of_level, { level })
-      claim.wait_until = math.min(claim.wait_until, granting.batch_instant(q.limits[level], claim.left))
-      return
+      queue_free, level_free = granting.room(q, level, levels)
+      if queue_free == 0 or level_free == 0 then
+        return
+      end
     end
     local tenant, standing, is_guarded = next_turn(q, level, levels)
     if not tenant then
@@ -255,8 +191,8 @@ local function claim_level(q, level, levels)
     end
     claim.looks = claim.looks + 1
     local free = level_free
-    if standing ~= level then
-      free = available(q, standing)
+    if granting and standing ~= level then
+      free = granting.available(q, standing)
     end
     if free > 0 then
       serve(q, tenant, standing, queue_free < free and queue_free or free, is_guarded)

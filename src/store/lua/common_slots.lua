@@ -23,7 +23,7 @@ end
 function common_slots.own(state)
   local sum = 0
   for _, scope in ipairs(state.scopes) do
-    sum = sum + (state.holder[scope == "queue" and "running" or "running:" .. scope] or 0)
+    sum = sum + (scope == "queue" and state.holder or state.holder.at[scope]).running
   end
   return sum
 end

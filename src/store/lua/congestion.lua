@@ -82,7 +82,7 @@ end
 -- The tenant's share of what the queue may do: by weight among all who are in line or parked. In line on several
 -- levels, it is still one.
 local function share_of(q, tenant)
-  local weights = q["weights:high"] + q["weights:normal"] + q["weights:low"] + q["weights:parked"]
+  local weights = q.at.high.weights + q.at.normal.weights + q.at.low.weights + q.weights_parked
   local weight, lines = tenant.weight * 1000, 0
   for _, at in pairs(tenant.at) do
     lines = lines + (at.present and 1 or 0)

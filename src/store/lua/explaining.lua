@@ -26,7 +26,7 @@ end
 function explaining.queue(q)
   local levels = {}
   for _, level in ipairs(queue.LEVELS) do
-    levels[level] = ms(q["paused:" .. level] or 0)
+    levels[level] = ms(q.at[level].paused or 0)
   end
   return {
     paused = ms(q.paused or 0), levels_paused = levels, last_claim = ms(q.fence), max_wait = q.settings.max_wait / 1000,
@@ -119,7 +119,7 @@ end
 -- Where the tenant stands on a level, or stood when it last was in line there.
 local function stand(q, tenant, level)
   local at, ready = tenant.at[level], q.keys.ready[level]
-  local able_since = math.max(at.since, q.resumed or 0, q["resumed:" .. level] or 0)
+  local able_since = math.max(at.since, q.resumed or 0, q.at[level].resumed or 0)
   return {
     level = level, lanes = at.lanes, lane = at.lane, score = ms(at.score), since = ms(at.since), in_line = at.present,
     rank = redis.call("ZRANK", ready, tenant.name) or nil, ready = redis.call("ZCARD", ready),

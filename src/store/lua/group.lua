@@ -130,7 +130,7 @@ function group.close(q)
   if not g.may_wait then
     return
   end
-  local is_anyone_in_line = g.own ~= "" and q["weights:high"] + q["weights:normal"] + q["weights:low"] > 0
+  local is_anyone_in_line = g.own ~= "" and q.at.high.weights + q.at.normal.weights + q.at.low.weights > 0
   local is_open = false
   g.waits = false
   for _, state in ipairs(g.states) do
@@ -158,7 +158,7 @@ end
 local function own_in_flight(q, shared)
   local sum = 0
   for _, scope in ipairs(shared.scopes) do
-    sum = sum + (q[scope == "queue" and "running" or "running:" .. scope] or 0)
+    sum = sum + (scope == "queue" and q or q.at[scope]).running
   end
   return sum
 end

@@ -30,7 +30,7 @@ function guard.overdue(q, levels)
   for _, level in ipairs(levels) do
     local before = q.now - q.settings.max_wait
     -- Nobody can have been waiting since before the level, or the queue, was resumed; nor where nobody is in line.
-    if q["weights:" .. level] > 0 and before > math.max(q["resumed:" .. level] or 0, q.resumed or 0) then
+    if q.at[level].weights > 0 and before > math.max(q.at[level].resumed or 0, q.resumed or 0) then
       local tenant = overdue_of(q, level, before)
       if tenant and (not oldest or tenant.at[level].since < oldest.at[oldest_level].since) then
         oldest, oldest_level = tenant, level

@@ -37,31 +37,6 @@ local function keep(q, line, lane)
   all[#all + 1] = lane
 end
 
--- An action keeps the number of its lane, so that its jobs are numbered without a gap even when the lane was empty in
--- between.
-local function open_of_action(q, tenant, lane)
-  local actions = require "actions"
-  lane.action = actions.of_lane(q, tenant.name, lane.token)
-  lane.next = lane.action.next ~= 0 and lane.action.next or nil
-  if lane.is_ordered then
-    lane.lanes_key = q.keys.prefix .. "lanes:" .. tenant.name
-    lane.busy = redis.call("HGET", lane.lanes_key, "busy:" .. lane.level .. ":" .. lane.token) or nil
-  end
-end
-
-local function open_named(q, tenant, lane)
-  local places = require "places"
-  lane.is_ordered = places.is_ordered(lane.token)
-  if places.action_of(lane.token) then
-    open_of_action(q, tenant, lane)
-    return
-  end
-  local id = lane.level .. ":" .. lane.token
-  lane.lanes_key = q.keys.prefix .. "lanes:" .. tenant.name
-  local found = redis.call("HMGET", lane.lanes_key, id, "busy:" .. id)
-  lane.next, lane.busy = tonumber(found[1]), found[2] or nil
-end
-
 -- Its list is `key`; the keys of its jobs begin with `start`.
 function lanes.open(q, tenant, level, token)
   local line = tenant.at[level]
@@ -78,7 +53,8 @@ function lanes.open(q, tenant, level, token)
     is_ordered = false, busy = nil, was_busy = nil, front = nil,
   }
   if token ~= DEFAULT then
-    open_named(q, tenant, lane)
+    local named_lanes = require "named_lanes"
+    named_lanes.open(q, tenant, lane)
   end
   lane.was_busy, lane.was_next = lane.busy, lane.next
   if tenant.front > 0 then
@@ -94,13 +70,9 @@ function lanes.remaining(lane)
   return lane.length - lane.taken + (lane.front and lane.front.left or 0)
 end
 
-function lanes.is_in_turns(lane)
-  return lanes.remaining(lane) > 0 and not lane.busy
-end
-
 -- Numbers `count` fresh jobs at the end of the lane and answers the first number. The caller pushes them.
 function lanes.append(q, tenant, lane, count)
-  local joins = not lanes.is_in_turns(lane) and not lane.busy
+  local joins = not lane.busy and lanes.remaining(lane) == 0
   lane.next = lane.next or queue.tick(q)
   local first = lane.next
   lane.next = first + count
@@ -125,23 +97,30 @@ function lanes.rotate(q, tenant, level)
   end
 end
 
-local function is_marked(q, tenant, lane, job)
-  local fronts = require "fronts"
-  return fronts.is_marked(q, tenant, lane, job)
-end
-
--- Whether its cost is within what the turn and the limits have room for.
-local function fits(q, text)
-  local costs = require "costs"
-  return costs.fits(q, text)
+-- Whether the job is left where it is: it is marked as gone, or (the second answer) it costs more than the turn and the
+-- limits have room for.
+local function is_passed_over(q, tenant, lane, job, text)
+  if tenant.marks > 0 then
+    local fronts = require "fronts"
+    if fronts.is_marked(q, tenant, lane, job) then
+      return true, false
+    end
+  end
+  if q.budget then
+    local costs = require "costs"
+    return not costs.fits(q, text), true
+  end
+  return false, false
 end
 
 -- Answers how many it took, and whether it stopped at one that costs too much.
 local function take_list(q, tenant, lane, count, taken)
-  local got, at, from, bytes_left, has_budget = 0, #taken, lane.taken, q.bytes_left, q.budget ~= nil
+  local before, from, bytes_left = #taken, lane.taken, q.bytes_left
+  local at, last_at, is_plain = before, before + 2 * count, tenant.marks == 0 and not q.budget
   local start, stop = lane.start, ":" .. tenant.name
-  while got < count and from < lane.length and bytes_left > 0 do
-    local to = from + (count - got < STEP and count - got or STEP)
+  while at < last_at and from < lane.length and bytes_left > 0 do
+    local wanted = (last_at - at) / 2
+    local to = from + (wanted < STEP and wanted or STEP)
     local texts = redis.call("LRANGE", lane.key, decimal.of(from), decimal.of(to - 1))
     local digits, last = decimal.split(lane.next - lane.length + from)
     local head = start .. digits
@@ -153,27 +132,24 @@ local function take_list(q, tenant, lane, count, taken)
         head, last = start .. decimal.split(lane.next - lane.length + from), 0
       end
       local job, text = head .. DIGITS[last] .. stop, texts[i]
-      from, last = from + 1, last + 1
-      if tenant.marks == 0 or not is_marked(q, tenant, lane, job) then
-        if has_budget and not fits(q, text) then
-          lane.taken, q.bytes_left = from - 1, bytes_left
-          return got, true
+      local is_left = false
+      if not is_plain then
+        local is_costly
+        is_left, is_costly = is_passed_over(q, tenant, lane, job, text)
+        if is_left and is_costly then
+          lane.taken, q.bytes_left = from, bytes_left
+          return (at - before) / 2, true
         end
-        taken[at + 1], taken[at + 2] = job, text
-        at, got, bytes_left = at + 2, got + 1, bytes_left - #text
+      end
+      from, last = from + 1, last + 1
+      if not is_left then
+        at, bytes_left = at + 2, bytes_left - #text
+        taken[at - 1], taken[at] = job, text
       end
     end
   end
   lane.taken, q.bytes_left = from, bytes_left
-  return got, false
-end
-
-local function take_front(q, tenant, lane, count, taken)
-  if not lane.front or lane.front.left == 0 then
-    return 0, false
-  end
-  local fronts = require "fronts"
-  return fronts.take(q, tenant, lane, count, taken)
+  return (at - before) / 2, false
 end
 
 -- Takes up to `count` jobs of one line into `taken` (job, record, …), from as many of its lanes as it needs.
@@ -186,8 +162,11 @@ function lanes.take(q, tenant, level, count, taken)
     local lane = lanes.open(q, tenant, level, line.lane)
     -- A busy one stands here for an earlier action of its name, whose lane was dropped.
     local wanted = lane.is_ordered and (lane.busy and 0 or 1) or count - got
-    local before = #taken
-    local n, is_held = take_front(q, tenant, lane, wanted, taken)
+    local before, n, is_held = #taken, 0, false
+    if lane.front and lane.front.left > 0 then
+      local fronts = require "fronts"
+      n, is_held = fronts.take(q, tenant, lane, wanted, taken)
+    end
     if not (is_held and (lane.is_ordered or q.budget)) then
       local listed, is_costly = take_list(q, tenant, lane, wanted - n, taken)
       n, is_held = n + listed, is_held or is_costly
@@ -229,36 +208,6 @@ function lanes.drop(q, tenant, lane)
   end
 end
 
-local function save_busy(lane, id)
-  if lane.busy ~= lane.was_busy then
-    if lane.busy then
-      redis.call("HSET", lane.lanes_key, "busy:" .. id, lane.busy)
-    else
-      redis.call("HDEL", lane.lanes_key, "busy:" .. id)
-    end
-  end
-end
-
-local function save_named(q, lane)
-  local id = lane.level .. ":" .. lane.token
-  if lane.action then
-    save_busy(lane, id)
-    return
-  end
-  if lanes.remaining(lane) == 0 and not lane.busy then
-    -- Numbers of this lane are never given again: the clock, where a new one would start, is moved past them.
-    if lane.was_next or lane.was_busy then
-      redis.call("HDEL", lane.lanes_key, id, "busy:" .. id)
-      q.clock = math.max(q.clock, lane.next or 0)
-    end
-    return
-  end
-  if lane.next ~= lane.was_next then
-    redis.call("HSET", lane.lanes_key, id, string.format("%d", lane.next))
-  end
-  save_busy(lane, id)
-end
-
 local function save_lane(q, lane)
   if lane.is_dropped then
     redis.call("UNLINK", lane.key)
@@ -270,7 +219,8 @@ local function save_lane(q, lane)
     fronts.save(q, lane.tenant, lane)
   end
   if lane.token ~= DEFAULT then
-    save_named(q, lane)
+    local named_lanes = require "named_lanes"
+    named_lanes.save(q, lane, lanes.remaining(lane) == 0)
   elseif lane.next ~= lane.was_next then
     lane.line.sequence, lane.line.changed = lane.next, true
   end

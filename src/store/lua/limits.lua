@@ -104,14 +104,14 @@ function limits.open(q)
       if rule.kind == "shared" then
         states[i] = q.group.by_limit[rule.limit]
       elseif rule.kind == "concurrency" then
-        states[i] = meters.hold(q, rule, q, scope == "queue" and "running" or "running:" .. scope, pushed_field, pushed)
+        states[i] = meters.hold(q, rule, scope == "queue" and q or q.at[scope], "running", pushed_field, pushed)
       else
         local stored_as = meters.field(field, rule.kind)
         local stored = values[at[stored_as]]
         states[i] = meters.open(q, rule, stored_as, stored, known_of(scope, rule), pushed_field, pushed)
         if rule.kind == "quota" then
-          local running = q[scope == "queue" and "running" or "running:" .. scope]
-          meters.land(states[i], running == 0, values[at[stored_as .. "/reserved"]])
+          local holder = scope == "queue" and q or q.at[scope]
+          meters.land(states[i], holder.running == 0, values[at[stored_as .. "/reserved"]])
         end
       end
     end

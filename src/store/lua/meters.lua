@@ -101,4 +101,19 @@ function meters.collect(q, state, sets, count)
   return count
 end
 
+-- The same of all limits of a tenant, the first to be written of it. Answers as well how long the tenant must be kept:
+-- for `keep`, and while its limits remember something.
+function meters.collect_all(q, states, sets, keep)
+  local count = 0
+  for i = 1, #states do
+    local state = states[i]
+    count = meters.collect(q, state, sets, count)
+    local lasts = math.max(state.meter.lasts_until(state), state.closed_until) - q.now
+    if lasts > keep then
+      keep = lasts
+    end
+  end
+  return count, keep
+end
+
 return meters

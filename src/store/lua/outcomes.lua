@@ -1,6 +1,7 @@
 -- What becomes of a job that did not simply succeed: another try later, a dead letter, the front of its lane again.
 local queue = require "queue"
 local tenants = require "tenants"
+local throttling = require "throttling"
 local places = require "places"
 local pace = require "pace"
 local standing = require "standing"
@@ -39,7 +40,7 @@ local function come_again(q, tenant, job, outcome, delay, detail, text)
       local congestion = require "congestion"
       delay = congestion.back_off(q, tenant)
     end
-    tenants.throttle(q, tenant)
+    throttling.note(q, tenant)
     pace.open(tenant).backoff = math.floor(delay / 1000)
   else
     since = reason == "unknown-type" and unknown_since > 0 and unknown_since or since
@@ -98,7 +99,7 @@ function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, held, t
     why, error = string.match(detail, "^([^,]*),(.*)$")
     bury(q, job, why, error, text)
     if why == "throttled" then
-      tenants.throttle(q, tenant)
+      throttling.note(q, tenant)
     end
     moves.ended(q, tenant, level, lane, job)
     became = "failed"

@@ -72,7 +72,7 @@ function part_time.add_unserved(q, levels, left)
   end
   for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
     for level, at in pairs(tenant.at) do
-      if at.present and not at.was_present and not served[level] and not q["paused:" .. level] then
+      if at.present and not at.was_present and not served[level] and not q.at[level].paused then
         left[level] = true
       end
     end

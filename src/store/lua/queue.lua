@@ -5,31 +5,9 @@ local queue = {}
 local LEVELS = { "high", "normal", "low" }
 queue.LEVELS = LEVELS
 
--- Set only while they are so, or once were: packed apart.
-local function pauses()
-  return {
-    "paused", "paused:high", "paused:normal", "paused:low", "resumed", "resumed:high", "resumed:normal", "resumed:low",
-  }
-end
-
 -- µs: starts of jobs are counted by slots of time (see pace.lua).
 local SLOT = 5000000
 queue.SLOT = SLOT
-
-local function open_pauses(q, packed)
-  local values = { cmsgpack.unpack(packed) }
-  for i, name in ipairs(pauses()) do
-    q[name] = values[i] ~= 0 and values[i] or nil
-  end
-end
-
-local function pack_pauses(q)
-  local values = {}
-  for i, name in ipairs(pauses()) do
-    values[i] = q[name] or 0
-  end
-  return cmsgpack.pack(unpack(values))
-end
 
 -- The numbers that scripts decide by, in the order in which they are opened. Virtual time counts millionths of a job
 -- per tenant of weight 1, weights are in thousandths. Canceling are jobs that run although they are cancelled: while
@@ -38,14 +16,14 @@ end
 -- of the tenant that came last, the clock when the round began, and how far the rounds have come, in thousandths of a
 -- job of weight 1. Each is named, here and below: a loop over their names costs every script a tenth of its time.
 local function pack_numbers(q)
+  local high, normal, low = q.at.high, q.at.normal, q.at.low
   return cmsgpack.pack(
     q.clock, q.fence, q.turns, q.restarts, q.restarted_at, q.waiting, q.delayed, q.running,
-    q["running:high"], q["running:normal"], q["running:low"],
-    q["virtual:high"], q["virtual:normal"], q["virtual:low"],
-    q["weights:high"], q["weights:normal"], q["weights:low"], q.canceling,
-    q["weights:parked"], q.slot, q.starts, q.starts_before, q.starts_earlier, q.active_since, q.snapshot_due,
-    q["entry:high"], q["entry:normal"], q["entry:low"], q["round:high"], q["round:normal"], q["round:low"],
-    q["reached:high"], q["reached:normal"], q["reached:low"]
+    high.running, normal.running, low.running, high.virtual, normal.virtual, low.virtual,
+    high.weights, normal.weights, low.weights, q.canceling,
+    q.weights_parked, q.slot, q.starts, q.starts_before, q.starts_earlier, q.active_since, q.snapshot_due,
+    high.entry, normal.entry, low.entry, high.round, normal.round, low.round,
+    high.reached, normal.reached, low.reached
   )
 end
 
@@ -75,18 +53,27 @@ function queue.open(keys, now)
     bytes_left = 0, suspect_taken = false, met_suspect = false, lanes = nil,
     clock = clock or 0, fence = fence or 0, turns = turns or 0, restarts = restarts or 0,
     restarted_at = restarted_at or 0, waiting = waiting or 0, delayed = delayed or 0, running = running or 0,
-    ["running:high"] = running_high or 0, ["running:normal"] = running_normal or 0, ["running:low"] = running_low or 0,
-    ["virtual:high"] = virtual_high or 0, ["virtual:normal"] = virtual_normal or 0, ["virtual:low"] = virtual_low or 0,
-    ["weights:high"] = weights_high or 0, ["weights:normal"] = weights_normal or 0, ["weights:low"] = weights_low or 0,
-    canceling = canceling or 0, ["weights:parked"] = weights_parked or 0, slot = stored_slot or 0, starts = starts or 0,
+    canceling = canceling or 0, weights_parked = weights_parked or 0, slot = stored_slot or 0, starts = starts or 0,
     starts_before = starts_before or 0, starts_earlier = starts_earlier or 0, active_since = active_since or 0,
-    snapshot_due = snapshot_due or 0, ["entry:high"] = entry_high or 0, ["entry:normal"] = entry_normal or 0,
-    ["entry:low"] = entry_low or 0, ["round:high"] = round_high or 0, ["round:normal"] = round_normal or 0,
-    ["round:low"] = round_low or 0, ["reached:high"] = reached_high or 0, ["reached:normal"] = reached_normal or 0,
-    ["reached:low"] = reached_low or 0, slot_now = slot, slot_start = slot * SLOT,
+    snapshot_due = snapshot_due or 0, slot_now = slot, slot_start = slot * SLOT,
+    at = {
+      high = {
+        running = running_high or 0, virtual = virtual_high or 0, weights = weights_high or 0,
+        entry = entry_high or 0, round = round_high or 0, reached = reached_high or 0,
+      },
+      normal = {
+        running = running_normal or 0, virtual = virtual_normal or 0, weights = weights_normal or 0,
+        entry = entry_normal or 0, round = round_normal or 0, reached = reached_normal or 0,
+      },
+      low = {
+        running = running_low or 0, virtual = virtual_low or 0, weights = weights_low or 0,
+        entry = entry_low or 0, round = round_low or 0, reached = reached_low or 0,
+      },
+    },
   }
   if values[4] then
-    open_pauses(q, values[4])
+    local pauses = require "pauses"
+    pauses.open(q, values[4])
   end
   return q
 end
@@ -140,8 +127,9 @@ function queue.save(q)
     changes[1], changes[2] = "state", state
   end
   if q.pauses_changed then
+    local pauses = require "pauses"
     changes[#changes + 1] = "pauses"
-    changes[#changes + 1] = pack_pauses(q)
+    changes[#changes + 1] = pauses.stored(q)
   end
   if q.server_changed then
     changes[#changes + 1] = "server"

@@ -2,6 +2,7 @@
 local queue = require "queue"
 local tenants = require "tenants"
 local time = require "time"
+local throttling = require "throttling"
 
 local standing = {}
 
@@ -9,10 +10,6 @@ local standing = {}
 local WORTH_TELLING = 1000000
 
 local LEVELS = queue.LEVELS
-local VIRTUAL = { high = "virtual:high", normal = "virtual:normal", low = "virtual:low" }
-local WEIGHTS = { high = "weights:high", normal = "weights:normal", low = "weights:low" }
-local ENTRY = { high = "entry:high", normal = "entry:normal", low = "entry:low" }
-local REACHED = { high = "reached:high", normal = "reached:normal", low = "reached:low" }
 
 local function thousandths(weight)
   return weight == 1 and 1000 or math.floor(weight * 1000 + 0.5)
@@ -27,7 +24,7 @@ local function begin_pace(q, tenant)
   end
   local pace = require "pace"
   pace.begin(q, tenant)
-  if q["weights:high"] + q["weights:normal"] + q["weights:low"] + q["weights:parked"] == 0 then
+  if q.at.high.weights + q.at.normal.weights + q.at.low.weights + q.weights_parked == 0 then
     pace.begin_queue(q)
   end
 end
@@ -39,9 +36,9 @@ local function first_score(q, tenant, level)
   if q.settings.alpha ~= 0 then
     return tenants.new_score(q, tenant)
   end
-  local field = ENTRY[level]
-  local entry = q[WEIGHTS[level]] > 0 and q[field] + 1 or queue.tick(q)
-  q[field] = entry
+  local line = q.at[level]
+  local entry = line.weights > 0 and line.entry + 1 or queue.tick(q)
+  line.entry = entry
   -- However many come at once, the next turn that ends is behind them all.
   if entry > q.clock then
     q.clock = entry
@@ -50,19 +47,20 @@ local function first_score(q, tenant, level)
 end
 
 local function enter(q, tenant, level, at)
+  local line = q.at[level]
   at.present, at.changed = true, true
   if at.score == 0 then
     begin_pace(q, tenant)
     at.score = first_score(q, tenant, level)
     -- Idling earns no credit.
-    at.reached = math.max(at.reached, q[REACHED[level]])
+    at.reached = math.max(at.reached, line.reached)
   elseif at.since < q.slot_start then
     local pace = require "pace"
     pace.roll(q, tenant)
   end
   at.since = q.now
-  q[WEIGHTS[level]] = q[WEIGHTS[level]] + thousandths(tenant.weight)
-  at.virtual = q[VIRTUAL[level]]
+  line.weights = line.weights + thousandths(tenant.weight)
+  at.virtual = line.virtual
   local entered = q.entered
   if entered then
     local count = #entered
@@ -72,7 +70,7 @@ end
 
 -- Books what the tenant was entitled to since it entered the line.
 local function book(q, tenant, level, at)
-  local virtual = q[VIRTUAL[level]]
+  local virtual = q.at[level].virtual
   at.entitled = at.entitled + math.floor(tenant.weight * (virtual - at.virtual))
   at.virtual, at.changed = virtual, true
 end
@@ -81,8 +79,9 @@ end
 -- `since` says since when.
 local function leave(q, tenant, level, at, has_work)
   if at.present then
+    local line = q.at[level]
     at.present, at.since = false, q.now
-    q[WEIGHTS[level]] = math.max(0, q[WEIGHTS[level]] - thousandths(tenant.weight))
+    line.weights = math.max(0, line.weights - thousandths(tenant.weight))
     book(q, tenant, level, at)
   end
   if not has_work and at.score ~= 0 then
@@ -122,8 +121,8 @@ function standing.park(q, tenant, until_us, limit)
   tenants.set_parked(tenant, limit)
   standing.settle(q, tenant)
   tenant.parked_until = until_us
-  q["weights:parked"] = q["weights:parked"] + thousandths(tenant.weight)
-  tenants.throttle(q, tenant)
+  q.weights_parked = q.weights_parked + thousandths(tenant.weight)
+  throttling.note(q, tenant)
   queue.count(q, "parked", 1)
   if until_us - q.now >= WORTH_TELLING and until_us < time.NEVER then
     local events = require "events"
@@ -140,7 +139,7 @@ function standing.unpark(q, tenant)
   tenants.set_parked(tenant, nil)
   tenant.parked_until = false
   queue.count(q, "unparked", 1)
-  q["weights:parked"] = math.max(0, q["weights:parked"] - thousandths(tenant.weight))
+  q.weights_parked = math.max(0, q.weights_parked - thousandths(tenant.weight))
   standing.settle(q, tenant)
 end
 
@@ -151,13 +150,13 @@ function standing.reweigh(q, tenant, weight)
     local at = rawget(tenant.at, level)
     if at and at.present then
       book(q, tenant, level, at)
-      local weights = q[WEIGHTS[level]] + thousandths(weight) - thousandths(tenant.weight)
-      q[WEIGHTS[level]] = math.max(0, weights)
+      local line = q.at[level]
+      line.weights = math.max(0, line.weights + thousandths(weight) - thousandths(tenant.weight))
     end
   end
   if tenant.fields.parked then
-    local weights = q["weights:parked"] + thousandths(weight) - thousandths(tenant.weight)
-    q["weights:parked"] = math.max(0, weights)
+    local weights = q.weights_parked + thousandths(weight) - thousandths(tenant.weight)
+    q.weights_parked = math.max(0, weights)
   end
   tenant.weight = weight
 end

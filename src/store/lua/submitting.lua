@@ -5,24 +5,30 @@ local queue = require "queue"
 local tenants = require "tenants"
 local standing = require "standing"
 local lanes = require "lanes"
-local ids = require "ids"
 
 local submitting = {}
 
-function submitting.open()
+local frexp, huge = math.frexp, math.huge
+
+function submitting.open(q)
+  q.entered = {}
   return { accepted = 0, duplicates = 0, pushes = {}, later = {}, earliest = time.NEVER }
 end
 
 -- How many more jobs the tenant and the queue may have pending.
 local function room_of(q, tenant)
-  local settings = q.settings
-  local of_queue = settings.max_pending > 0 and settings.max_pending - q.waiting - q.delayed or math.huge
-  local of_tenant = settings.max_pending_tenant > 0 and settings.max_pending_tenant - tenant.waiting - tenant.delayed
-    or math.huge
-  return math.max(0, math.min(of_queue, of_tenant))
+  local of_queue, of_tenant, room = q.settings.max_pending, q.settings.max_pending_tenant, huge
+  if of_queue > 0 then
+    room = of_queue - q.waiting - q.delayed
+  end
+  if of_tenant > 0 and of_tenant - tenant.waiting - tenant.delayed < room then
+    room = of_tenant - tenant.waiting - tenant.delayed
+  end
+  return room > 0 and room or 0
 end
 
 local function digest_is_new(q, batch, lane, digest)
+  local ids = require "ids"
   if ids.find(q, ids.open(q, lane.action), digest) then
     batch.duplicates = batch.duplicates + 1
     return false
@@ -43,8 +49,8 @@ local function append(q, tenant, lane, count)
   local before = tenant.waiting
   tenant.waiting, q.waiting = before + count, q.waiting + count
   -- Its rank goes by binary digits (see tenants.lua): a job more is rarely one of them.
-  local _, digits_before = math.frexp(before)
-  local _, digits = math.frexp(tenant.waiting)
+  local _, digits_before = frexp(before)
+  local _, digits = frexp(tenant.waiting)
   tenant.has_grown = tenant.has_grown or digits > digits_before
   if lane.action then
     local actions = require "actions"
@@ -56,7 +62,8 @@ end
 -- Each answers the first sequence and how many of the line's jobs were dealt with.
 
 local function submit_fresh(q, batch, tenant, lane, values, from, count)
-  local taken = math.min(count, room_of(q, tenant))
+  local room = room_of(q, tenant)
+  local taken = count < room and count or room
   if taken == 0 then
     return "0", 0
   end
@@ -66,6 +73,7 @@ local function submit_fresh(q, batch, tenant, lane, values, from, count)
 end
 
 local function submit_named(q, batch, tenant, lane, values, from, count)
+  local ids = require "ids"
   local texts, digests, room = {}, {}, room_of(q, tenant)
   local dealt_with = count
   local seen = {}
@@ -109,6 +117,7 @@ local function submit_later(q, batch, tenant, lane, values, from, count)
       local sequence = string.format("0%.0f", queue.tick(q))
       local job = string.format("%s:%s:%s:%s", lane.level, lane.token, sequence, tenant.name)
       if digest ~= "" then
+        local ids = require "ids"
         ids.add(ids.open(q, lane.action), digest, string.format("%s:%s:%s", lane.level, lane.token, sequence))
       end
       local is_relative = string.byte(instant) == 43
@@ -139,35 +148,41 @@ function submitting.width(kind)
   return SUBMIT[kind].width
 end
 
--- Jobs of one kind for one lane: `count` of them from `from` on in `values`. Answers the first sequence given and how
--- many were dealt with, fewer than `count` when there is no room; nil when the action of the lane takes no more.
+-- Jobs of one kind for one lane: `count` of them from `from` on in `values`. Answers the first sequence given, nil when
+-- the action of the lane takes no more; how many were dealt with, fewer than `count` when there is no room; and where
+-- the next line begins.
 function submitting.line(q, batch, tenant, lane, kind, values, from, count)
-  local first, dealt_with = nil, count
+  local how, first, dealt_with = SUBMIT[kind], nil, count
   if not lane.action then
-    first, dealt_with = SUBMIT[kind].submit(q, batch, tenant, lane, values, from, count)
+    first, dealt_with = how.submit(q, batch, tenant, lane, values, from, count)
   else
     local actions = require "actions"
     if not actions.is_closed(lane.action) then
-      first, dealt_with = SUBMIT[kind].submit(q, batch, tenant, lane, values, from, count)
+      first, dealt_with = how.submit(q, batch, tenant, lane, values, from, count)
       actions.receive(q, lane.action, dealt_with)
     end
   end
-  standing.settle(q, tenant)
-  return first, dealt_with
+  -- One that is in line there already stays where it is. Where it has an override, the line is another one.
+  if not lane.line.present or tenant.fields.override then
+    standing.settle(q, tenant)
+  end
+  return first, dealt_with, from + count * how.width
 end
 
 -- Whom to wake, read before the first write: somebody, if there is work where there was none or something is due before
 -- the alarm that is held.
 function submitting.sleeper(q, batch)
-  local waking = require "waking"
-  local levels = {}
-  for _, tenant in ipairs(q.tenants and q.tenants.list or {}) do
-    for level, stand in pairs(tenant.at) do
-      if stand.present and not stand.was_present then
-        levels[level] = true
-      end
+  local levels, entered = {}, q.entered
+  for i = 1, #entered, 2 do
+    local stand = entered[i].at[entered[i + 1]]
+    if stand.present and not stand.was_present then
+      levels[entered[i + 1]] = true
     end
   end
+  if not next(levels) and batch.earliest == time.NEVER then
+    return nil
+  end
+  local waking = require "waking"
   local for_later = waking.find_for(q, batch.earliest)
   if for_later or not next(levels) then
     return for_later
@@ -186,6 +201,7 @@ function submitting.save(q, batch)
   queue.count(q, "submitted", batch.accepted)
   lanes.save(q)
   if q.ids then
+    local ids = require "ids"
     ids.save(q, q.ids)
   end
   if q.actions then

@@ -7,13 +7,12 @@ local decimal = require "decimal"
 local tenants = {}
 
 local pack, unpack_numbers, format = cmsgpack.pack, cmsgpack.unpack, string.format
-local floor, max = math.floor, math.max
-local VIRTUAL = { high = "virtual:high", normal = "virtual:normal", low = "virtual:low" }
-local RUNNING = { high = "running:high", normal = "running:normal", low = "running:low" }
-local WEIGHTS = { high = "weights:high", normal = "weights:normal", low = "weights:low" }
+local floor, tick, TURN = math.floor, queue.tick, queue.TURN
 
 -- Most tenants have no field but the packed ones: they share this.
 local NO_FIELDS = {}
+-- The counts of one that is not known yet, packed.
+local NOTHING = "\0\0\0\0\0\0"
 
 -- A nil value removes the field.
 function tenants.set(tenant, field, value)
@@ -130,10 +129,7 @@ function tenants.load(q, name)
       fields[field] = value
     end
   end
-  local waiting, delayed, total, front, marks, throttled = 0, 0, 0, 0, 0, 0
-  if state then
-    waiting, delayed, total, front, marks, throttled = unpack_numbers(state)
-  end
+  local waiting, delayed, total, front, marks, throttled = unpack_numbers(state or NOTHING)
   tenant = {
     name = name, key = key, fields = fields, at = at, stored_state = state,
     waiting = waiting, delayed = delayed, total = total, front = front, marks = marks, weight = 1,
@@ -178,7 +174,7 @@ function tenants.new_score(q, tenant)
     progress = alpha * 1000 * math.max(0, tenant.total - remaining) / math.max(1, remaining)
     progress = math.floor(math.max(-most, math.min(most, progress)))
   end
-  return queue.tick(q, queue.TURN) + (tenant.base or 0) * 1000 + progress
+  return tick(q, TURN) + (tenant.base or 0) * 1000 + progress
 end
 
 function tenants.set_score(at, score)
@@ -189,7 +185,7 @@ end
 -- and comes back to a tenant that is made anew if need be. A lane that was dropped with its action is one that the
 -- tenant still stands in line for, until a claim finds it empty.
 local function is_idle(tenant)
-  if tenant.waiting ~= 0 or tenant.delayed ~= 0 or tenant.marks ~= 0 then
+  if tenant.delayed ~= 0 or tenant.marks ~= 0 then
     return false
   end
   for _, level in pairs(tenant.at) do
@@ -234,22 +230,6 @@ local function collect_places(tenant, level, at, out)
   end
 end
 
--- Adds the limits that changed to what is written of the tenant. Answers how many values that has now, and how long
--- the tenant must be kept: as long as ids are, and while its limits remember something.
-local function collect_limits(q, tenant, sets, count)
-  local meters = require "meters"
-  local states, keep = tenant.limits, q.settings.keep_ids
-  for i = 1, #states do
-    local state = states[i]
-    count = meters.collect(q, state, sets, count)
-    local lasts = max(state.meter.lasts_until(state), state.closed_until) - q.now
-    if lasts > keep then
-      keep = lasts
-    end
-  end
-  return count, keep
-end
-
 -- Tenants by backlog, for whoever asks who is behind most: how many binary digits the number of waiting jobs has.
 -- Written when that grows, with the first turn of a slot of time (see pace.lua), and when nothing is left: a turn as
 -- such writes nothing. So it is right within a factor of two, but for what was started in the last few seconds. Only
@@ -269,7 +249,8 @@ end
 local function write(q, tenant, out, sets)
   local count, keep, deletes = 0, q.settings.keep_ids, nil
   if tenant.limits then
-    count, keep = collect_limits(q, tenant, sets, count)
+    local meters = require "meters"
+    count, keep = meters.collect_all(q, tenant.limits, sets, keep)
   end
   local parked, parked_before = tenant.fields.parked, tenant.parked_before
   if tenant.parked_until and parked ~= parked_before then
@@ -298,7 +279,8 @@ local function write(q, tenant, out, sets)
     sets[count + 1], sets[count + 2] = "state", state
     count = count + 2
   end
-  local was_idle, expires = tenant.fields.idle, is_idle(tenant) and not has_settings(tenant)
+  local was_idle = tenant.fields.idle
+  local expires = tenant.waiting == 0 and is_idle(tenant) and not has_settings(tenant)
   if expires and not was_idle then
     tenants.set(tenant, "idle", "1")
   elseif not expires and was_idle then
@@ -332,8 +314,8 @@ end
 function tenants.account(q, tenant, standing, at, count, cost)
   tenant.waiting, q.waiting = tenant.waiting - count, q.waiting - count
   tenants.runs(q, tenant.name, standing, count)
-  local virtual, weights, now = VIRTUAL[standing], q[WEIGHTS[standing]], q.now
-  q[virtual] = q[virtual] + floor(cost * 1e9 / (weights > 1 and weights or 1))
+  local line, now = q.at[standing], q.now
+  line.virtual = line.virtual + floor(cost * 1e9 / (line.weights > 1 and line.weights or 1))
   if at.since < q.slot_start then
     local pace = require "pace"
     pace.roll(q, tenant)
@@ -350,26 +332,11 @@ function tenants.account(q, tenant, standing, at, count, cost)
   at.since, at.changed = now, true
 end
 
--- A denial parks the tenant, or a job of it was pushed back by the upstream. How often that was and in which second it
--- was last stand in one number: a tenant under a limit of its own is parked with nearly every turn.
-local THROTTLE = 2 ^ 33
-
-function tenants.throttle(q, tenant)
-  local throttled = tenant.throttled
-  tenant.throttled = throttled - throttled % THROTTLE + THROTTLE + (q.now - q.now % 1000000) / 1000000
-end
-
--- How often, and when last (µs, 0 for never).
-function tenants.throttles(tenant)
-  local second = tenant.throttled % THROTTLE
-  return (tenant.throttled - second) / THROTTLE, second * 1000000
-end
-
 -- How many more or fewer of a tenant's jobs run now; written with everything else.
 function tenants.runs(q, name, standing, count)
-  local runs, running = q.runs, RUNNING[standing]
+  local runs, line = q.runs, q.at[standing]
   runs[name] = (runs[name] or 0) + count
-  q.running, q[running] = q.running + count, q[running] + count
+  q.running, line.running = q.running + count, line.running + count
   if q.knows_running then
     local tenant = q.tenants.by_name[name]
     if tenant and tenant.running then

@@ -16,10 +16,7 @@ local LOOKS = 64 -- tenants looked at in one claim
 -- Tenants that are ahead and keep their place. They are looked at in every claim, so the others go to the end.
 local MOST_AHEAD = 8
 
-local TURN = queue.TURN
-local ENTRY = { high = "entry:high", normal = "entry:normal", low = "entry:low" }
-local ROUND = { high = "round:high", normal = "round:normal", low = "round:low" }
-local REACHED = { high = "reached:high", normal = "reached:normal", low = "reached:low" }
+local TURN, floor = queue.TURN, math.floor
 
 turns.LOOKS = LOOKS
 
@@ -36,15 +33,16 @@ function turns.open(q)
   q.lines = setmetatable({}, BY_DEMAND)
 end
 
-local function goes_before(score, name, other_score, other_name)
-  return score < other_score or (score == other_score and name < other_name)
+local function goes_before(tenant, other, level)
+  local score, other_score = tenant.at[level].score, other.at[level].score
+  return score < other_score or (score == other_score and tenant.name < other.name)
 end
 
 -- Puts a tenant in line by its score; equal scores stand by name, as in the set.
 function turns.insert(q, level, tenant)
-  local extra, score = q.lines[level].extra, tenant.at[level].score
+  local extra = q.lines[level].extra
   local at = #extra + 1
-  while at > 1 and goes_before(score, tenant.name, extra[at - 1].at[level].score, extra[at - 1].name) do
+  while at > 1 and goes_before(tenant, extra[at - 1], level) do
     extra[at] = extra[at - 1]
     at = at - 1
   end
@@ -94,14 +92,15 @@ end
 
 -- The first in line; nil when nobody is.
 local function first_of(q, line)
-  local level = line.level
+  local level, extra = line.level, line.extra
   local tenant, name = first_present(q, line)
-  while line.extra[1] and not line.extra[1].at[level].present do
-    table.remove(line.extra, 1)
+  local first = extra[1]
+  while first and not first.at[level].present do
+    table.remove(extra, 1)
+    first = extra[1]
   end
-  local first = line.extra[1]
-  if first and (not tenant or goes_before(first.at[level].score, first.name, tenant.at[level].score, name)) then
-    return table.remove(line.extra, 1)
+  if first and (not tenant or goes_before(first, tenant, level)) then
+    return table.remove(extra, 1)
   end
   if tenant then
     line.next = line.next + 1
@@ -113,10 +112,10 @@ end
 -- The first in line that is not ahead; when all are, the one that is so least, and the rounds have come as far.
 local function first_behind(q, line, tenant)
   local level, ahead = line.level, {}
-  local reached, quantum = REACHED[level], q.settings.quantum * 1000
+  local rounds, quantum = q.at[level], q.settings.quantum * 1000
   while tenant and q.claim.looks < LOOKS do
     local at = tenant.at[level]
-    if at.score - (tenant.base or 0) * 1000 > q[ENTRY[level]] or at.reached - q[reached] < quantum then
+    if at.score - (tenant.base or 0) * 1000 > rounds.entry or at.reached - rounds.reached < quantum then
       break
     end
     if #ahead < MOST_AHEAD then
@@ -136,7 +135,7 @@ local function first_behind(q, line, tenant)
       end
     end
     tenant = table.remove(ahead, least)
-    q[reached] = tenant.at[level].reached
+    rounds.reached = tenant.at[level].reached
   end
   for i = 1, #ahead do
     turns.insert(q, level, ahead[i])
@@ -152,18 +151,21 @@ function turns.next(q, level)
   if not tenant or q.settings.alpha ~= 0 then
     return tenant
   end
-  local at, entry, reached = tenant.at[level], ENTRY[level], REACHED[level]
-  local start, quantum = at.score - (tenant.base or 0) * 1000, q.settings.quantum * 1000
-  if start <= q[entry] and at.reached - q[reached] >= quantum then
+  local at, rounds = tenant.at[level], q.at[level]
+  local start, entry, quantum = at.score, rounds.entry, q.settings.quantum * 1000
+  if tenant.base then
+    start = start - tenant.base * 1000
+  end
+  if start <= entry and at.reached - rounds.reached >= quantum then
     tenant = first_behind(q, line, tenant)
     start = tenant.at[level].score - (tenant.base or 0) * 1000
   end
-  if start > q[entry] then
+  if start > entry then
     -- A score of when progress counted may be ahead of the clock.
     start = start < q.clock and start or q.clock
-    q[entry] = start - TURN > q[entry] and start - TURN or q[entry]
-    if start > q[ROUND[level]] then
-      q[ROUND[level]], q[reached] = q.clock, q[reached] - q[reached] % quantum + quantum
+    rounds.entry = start - TURN > entry and start - TURN or entry
+    if start > rounds.round then
+      rounds.round, rounds.reached = q.clock, rounds.reached - rounds.reached % quantum + quantum
     end
   end
   return tenant
@@ -174,12 +176,17 @@ function turns.advance(q, tenant, level, at, cost)
   if q.settings.alpha ~= 0 then
     return
   end
-  local reached, quantum, weight = REACHED[level], q.settings.quantum * 1000, tenant.weight
-  at.reached = at.reached + (weight == 1 and cost * 1000 or math.floor(cost * 1000 / weight + 0.5))
-  if at.score - (tenant.base or 0) * 1000 > q[ENTRY[level]] then
-    local part = math.min(quantum - 1, math.floor(at.used / weight))
-    local come = q[reached] - q[reached] % quantum + part
-    q[reached] = come > q[reached] and come or q[reached]
+  local rounds, quantum, weight = q.at[level], q.settings.quantum * 1000, tenant.weight
+  local part, done = at.used, cost * 1000
+  if weight ~= 1 then
+    part, done = floor(part / weight), floor(done / weight + 0.5)
+  end
+  at.reached = at.reached + done
+  if at.score - (tenant.base or 0) * 1000 > rounds.entry then
+    part = part < quantum and part or quantum - 1
+    local reached = rounds.reached
+    local come = reached - reached % quantum + part
+    rounds.reached = come > reached and come or reached
   end
 end
 

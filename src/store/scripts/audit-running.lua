@@ -104,7 +104,7 @@ census.compare_actions(q)
 auditing.number(q, "queue.running", "", q, "running", q.census.all)
 auditing.number(q, "queue.canceling", "", q, "canceling", canceling)
 for _, level in ipairs(queue.LEVELS) do
-  auditing.number(q, "queue.running." .. level, "", q, "running:" .. level, levels[level])
+  auditing.number(q, "queue.running." .. level, "", q.at[level], "running", levels[level])
 end
 
 if auditing.mend(q) then

@@ -71,13 +71,13 @@ for _, job in ipairs(redis.call("ZRANGE", delayed_key, 0, -1)) do
   look_at(name)
 end
 auditing.number(q, "queue.waiting", "", q, "waiting", waiting)
-auditing.number(q, "queue.weights.parked", "", q, "weights:parked", parked)
+auditing.number(q, "queue.weights.parked", "", q, "weights_parked", parked)
 for _, level in ipairs(queue.LEVELS) do
   local weights = 0
   for _, name in ipairs(redis.call("ZRANGE", ready_keys[level], 0, -1)) do
     weights = weights + weight_of[name]
   end
-  auditing.number(q, "queue.weights." .. level, "", q, "weights:" .. level, weights)
+  auditing.number(q, "queue.weights." .. level, "", q.at[level], "weights", weights)
 end
 
 if auditing.mend(q) then

@@ -140,7 +140,7 @@ end
 local levels = {}
 if not q.paused then
   for level in string.gmatch(levels_served, "%l+") do
-    if not q["paused:" .. level] then
+    if not q.at[level].paused then
       levels[#levels + 1] = level
     end
   end

@@ -15,19 +15,18 @@ local q = queue.open({ prefix = string.sub(queue_key, 1, -6), queue = queue_key,
 if not q then
   return { "unregistered" }
 end
-local suffix = level == "" and "" or ":" .. level
+local holder = level == "" and q or q.at[level]
 local sleeper = waking.find(q)
 if pauses == 1 then
-  if not q["paused" .. suffix] then
-    q["paused" .. suffix] = now
+  if not holder.paused then
+    holder.paused = now
     q.pauses_changed = true
   end
   queue.save(q)
   return { "paused" }
 end
-if q["paused" .. suffix] then
-  q["paused" .. suffix] = nil
-  q["resumed" .. suffix] = now
+if holder.paused then
+  holder.paused, holder.resumed = nil, now
   q.pauses_changed = true
 end
 queue.save(q)

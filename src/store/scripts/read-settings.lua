@@ -14,7 +14,7 @@ if not q then
 end
 local stored = redis.call("HMGET", settings_key, "declared", "changed")
 local reply = { "settings", stored[1] or "{}", stored[2] or "{}" }
-for _, name in ipairs({ "paused", "paused:high", "paused:normal", "paused:low" }) do
-  reply[#reply + 1] = string.format("%.0f", q[name] or 0)
+for _, holder in ipairs({ q, q.at.high, q.at.normal, q.at.low }) do
+  reply[#reply + 1] = string.format("%.0f", holder.paused or 0)
 end
 return reply

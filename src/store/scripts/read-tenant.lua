@@ -21,7 +21,7 @@ local fields = tenant.fields
 local entitled, received = {}, {}
 for i, level in ipairs(queue.LEVELS) do
   local stand = tenant.at[level]
-  local since = stand.present and q["virtual:" .. level] - stand.virtual or 0
+  local since = stand.present and q.at[level].virtual - stand.virtual or 0
   entitled[i] = stand.entitled + math.floor(tenant.weight * since)
   received[i] = stand.received
 end

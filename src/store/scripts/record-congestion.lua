@@ -6,7 +6,7 @@ local time = require "time"
 local queue = require "queue"
 local congestion = require "congestion"
 local backlogs = require "backlogs"
-local tenants = require "tenants"
+local throttling = require "throttling"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
 local ready_normal_key = KEYS[3] -- zset: tenant → score
@@ -49,7 +49,7 @@ local records = { { congestion_key, line_of(q.waiting, speed, congestion.backoff
 for _, row in ipairs(backlogs.largest(q, backlogs.candidates(q, lines, paused_key), most)) do
   local key = prefix .. "congestion:" .. row.name
   redis.call("EXISTS", key)
-  records[#records + 1] = { key, line_of(row.waiting, row.speed, row.backoff, (tenants.throttles(row.tenant))) }
+  records[#records + 1] = { key, line_of(row.waiting, row.speed, row.backoff, (throttling.read(row.tenant))) }
 end
 
 local last = math.ceil(keep / snapshot) - 1

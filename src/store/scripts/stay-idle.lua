@@ -26,7 +26,7 @@ end
 
 -- Where jobs wait there is always something to find: a turn, a limit that has opened, congestion to record.
 local function is_quiet(q)
-  local in_line = q["weights:high"] + q["weights:normal"] + q["weights:low"]
+  local in_line = q.at.high.weights + q.at.normal.weights + q.at.low.weights
   return q.server == server and q.waiting == 0 and in_line == 0 and
     redis.call("EXISTS", q.keys.prefix .. "unparking") == 0
 end

@@ -11,7 +11,6 @@ local standing = require "standing"
 local lanes = require "lanes"
 local submitting = require "submitting"
 local requests = require "requests"
-local waking = require "waking"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
 local ready_normal_key = KEYS[3] -- zset: tenant → score
@@ -63,7 +62,7 @@ if has_costs == 1 then
   end
 end
 local firsts, full, closed = {}, {}, {}
-local batch = submitting.open()
+local batch = submitting.open(q)
 local at, line = lines_from, 0
 while lines[at] do
   local kind, count = lines[at + 4], tonumber(lines[at + 5])
@@ -73,7 +72,7 @@ while lines[at] do
     standing.rebase(tenant, tonumber(lines[at + 3]))
     tenants.set(tenant, "base", tenant.base ~= 0 and tenant.base or nil)
   end
-  local first, dealt_with = submitting.line(q, batch, tenant, lane, kind, lines, at + 6, count)
+  local first, dealt_with, following = submitting.line(q, batch, tenant, lane, kind, lines, at + 6, count)
   if not first then
     closed[#closed + 1] = line
   end
@@ -82,8 +81,7 @@ while lines[at] do
     full[#full + 1] = line
     full[#full + 1] = dealt_with
   end
-  at = at + 6 + count * submitting.width(kind)
-  line = line + 1
+  at, line = following, line + 1
 end
 
 local sleeper = submitting.sleeper(q, batch)
@@ -97,6 +95,7 @@ if has_costs == 1 and not q.has_costs then
   redis.call("HSET", queue_key, "costs", "1")
 end
 if sleeper then
+  local waking = require "waking"
   waking.wake(q, sleeper)
 end
 return requests.remember(client_key, request, { "accepted", batch.accepted, batch.duplicates, firsts, full, closed })

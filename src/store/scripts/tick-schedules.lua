@@ -55,7 +55,7 @@ local q = queue.open({
 if not q then
   return { "unregistered" }
 end
-local batch = submitting.open()
+local batch = submitting.open(q)
 local words, moved, has_costs = {}, {}, false
 
 -- What does not fit waits: the schedule stays due at the first tick that has no job yet.
