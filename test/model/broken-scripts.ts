@@ -3,8 +3,8 @@ import * as built from '../../src/store/scripts.generated.ts'
 import type { LuaMutant } from './lua-mutants.ts'
 
 interface Script {
-  source: string
-  sha: string
+  readonly source: string
+  readonly sha: string
 }
 
 const scripts = Object.values(built) as Script[]
@@ -20,15 +20,20 @@ export function breakScripts({ line, becomes }: LuaMutant): void {
   mendScripts()
   for (const script of scripts) {
     if (!script.source.includes(whole(line))) continue
-    script.source = script.source.replaceAll(whole(line), () => whole(becomes))
-    script.sha = createHash('sha1').update(script.source).digest('hex')
+    const source = script.source.replaceAll(whole(line), () => whole(becomes))
+    change(script, { source, sha: createHash('sha1').update(source).digest('hex') })
   }
 }
 
 function mendScripts(): void {
   scripts.forEach((script, at) => {
-    Object.assign(script, originals[at])
+    change(script, originals[at] as Script)
   })
+}
+
+/** The text of a built script is put together when somebody asks for it: it is a property that cannot be assigned to. */
+function change(script: Script, { source, sha }: Script): void {
+  Object.defineProperties(script, { source: { value: source, configurable: true }, sha: { value: sha } })
 }
 
 /** Built scripts have no indentation. */

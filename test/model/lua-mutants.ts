@@ -48,7 +48,7 @@ export const luaMutants: readonly LuaMutant[] = [
   },
   {
     what: 'a level has no limits of its own',
-    line: 'if level_free == 0 then',
+    line: 'if of_level == 0 then',
     becomes: 'if false then',
   },
   {
@@ -58,22 +58,22 @@ export const luaMutants: readonly LuaMutant[] = [
   },
   {
     what: 'a tenant with new work stands at the end',
-    line: 'local entry = q[WEIGHTS[level]] > 0 and q[field] + 1 or queue.tick(q)',
+    line: 'local entry = line.weights > 0 and line.entry + 1 or queue.tick(q)',
     becomes: 'local entry = queue.tick(q)',
   },
   {
     what: 'a tenant that is ahead goes first all the same',
-    line: 'if start <= q[entry] and at.reached - q[reached] >= quantum then',
+    line: 'if start <= entry and at.reached - rounds.reached >= quantum then',
     becomes: 'if false then',
   },
   {
     what: 'idling earns credit',
-    line: 'at.reached = math.max(at.reached, q[REACHED[level]])',
+    line: 'at.reached = math.max(at.reached, line.reached)',
     becomes: '',
   },
   {
     what: 'every turn is a round',
-    line: 'if start > q[ROUND[level]] then',
+    line: 'if start > rounds.round then',
     becomes: 'if true then',
   },
   {
@@ -93,8 +93,8 @@ export const luaMutants: readonly LuaMutant[] = [
   },
   {
     what: 'what runs is counted on another level',
-    line: 'local runs, running = q.runs, RUNNING[standing]',
-    becomes: 'local runs, running = q.runs, RUNNING.normal',
+    line: 'local runs, line = q.runs, q.at[standing]',
+    becomes: 'local runs, line = q.runs, q.at.normal',
   },
   {
     what: 'the quantum is ignored',
@@ -118,7 +118,7 @@ export const luaMutants: readonly LuaMutant[] = [
   },
   {
     what: 'a paused level is served',
-    line: 'if not q["paused:" .. level] then',
+    line: 'if not q.at[level].paused then',
     becomes: 'if true then',
   },
   {
@@ -143,8 +143,8 @@ export const luaMutants: readonly LuaMutant[] = [
   },
   {
     what: 'delayed jobs take no room in the queue',
-    line: 'local of_queue = settings.max_pending > 0 and settings.max_pending - q.waiting - q.delayed or math.huge',
-    becomes: 'local of_queue = settings.max_pending > 0 and settings.max_pending - q.waiting or math.huge',
+    line: 'room = of_queue - q.waiting - q.delayed',
+    becomes: 'room = of_queue - q.waiting',
   },
   {
     what: 'a tenant that has work again expires all the same',

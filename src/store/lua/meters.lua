@@ -19,8 +19,8 @@ function meters.of(kind)
   return quota
 end
 
--- `owner` is the queue, or the group of queues, whose restarts count, and when the store had lost it (`lost_at`). `stored` is what the limit counted so far,
--- `pushed` what it learnt from an upstream that pushed back.
+-- `owner` is the queue, or the group of queues, whose restarts count, and when the store had lost it (`lost_at`).
+-- `stored` is what the limit counted so far, `pushed` what it learnt from an upstream that pushed back.
 function meters.open(owner, rule, field, stored, known, pushed_field, pushed)
   local now, width = owner.now, nil
   if known then
