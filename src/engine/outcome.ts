@@ -1,4 +1,4 @@
-import { isSluiceError } from '../errors.ts'
+import { isSluiceError, type ThrottledError } from '../errors.ts'
 
 const brand = Symbol.for('sluice.outcome')
 
@@ -45,7 +45,8 @@ export function resultOfThrow(error: unknown): RunResult {
   if (isSluiceError(error)) {
     if (error.code === 'SLUICE_PERMANENT') return { kind: 'discarded', error }
     if (error.code === 'SLUICE_THROTTLED') {
-      return { kind: 'throttled', retryAfterMs: (error as unknown as { retryAfterMs?: number }).retryAfterMs }
+      // By its code, not by its class: it may come from another copy of the package.
+      return { kind: 'throttled', retryAfterMs: (error as ThrottledError).retryAfterMs }
     }
   }
   return { kind: 'failed', error }

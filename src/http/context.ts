@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest, RawServerDefault } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Queue } from '../engine/queue.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -49,6 +49,14 @@ declare module 'fastify' {
     tags?: readonly string[]
     hide?: boolean
   }
+}
+
+/**
+ * The reply without the types of its route. A route that answers a stream, or nothing, describes its text by media type; its
+ * reply would take only that text.
+ */
+export function plainReply(reply: { readonly raw: ServerResponse }): FastifyReply {
+  return reply as unknown as FastifyReply
 }
 
 /** Whoever sent the request. Routes run only after it is known. */

@@ -57,13 +57,16 @@ export function addOpenApi(app: App): void {
       },
       components: {
         securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key: slk_…' } },
+        // What zod makes of it is JSON schema of the dialect that OpenAPI 3.1 has; their types do not know each other.
         schemas: { Problem: problemDocument as never },
       },
     },
+    // The plugin's types are those of OpenAPI 2 and 3 at once, and of schemas that are no zod yet.
     transform: (document) => transform(document as unknown as Transformed) as never,
     transformObject: (document) => {
       const { openapiObject } = document as { openapiObject: { paths?: Record<string, Record<string, Operation>> } }
       for (const path of Object.values(openapiObject.paths ?? {})) for (const each of Object.values(path)) finish(each)
+      // Changed in place: it is what came.
       return openapiObject as never
     },
   })
@@ -90,6 +93,7 @@ interface ByContent {
 function transform(document: Transformed): { schema: Record<string, unknown>; url: string } {
   const { body, ...rest } = document.schema
   const isPlain = body === undefined || body instanceof z.ZodType
+  // It asks for the types of the plugin, of which it reads no more than is here.
   const made = jsonSchemaTransform({ ...document, schema: isPlain ? document.schema : rest } as never) as {
     schema: Record<string, unknown>
     url: string

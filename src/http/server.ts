@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import helmet from '@fastify/helmet'
 import rateLimit from '@fastify/rate-limit'
 import Fastify, { type FastifyInstance, type FastifyServerOptions, type RouteOptions } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
 import { Metrics } from '../observe/metrics.ts'
 import { storeOf } from '../sluice.ts'
@@ -57,7 +58,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   const keys = new KeyRing(settings.keys)
   const store = storeOf(settings.sluice)
   const cut = new AbortController()
-  const app = Fastify(fastifyOptions(settings)) as unknown as App
+  const app = Fastify(fastifyOptions(settings)).withTypeProvider<ZodTypeProvider>()
   const context: Context = {
     settings,
     queues: settings.queues,
@@ -79,8 +80,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
   guardListening(app, settings.keys)
   addPlugins(app, settings, keys)
   // In a plugin of their own, so that those above are loaded when the first route is declared.
-  void app.register(async (scope) => addRoutes(scope as unknown as App, context))
-  return app as unknown as FastifyInstance
+  void app.register(async (scope) => addRoutes(scope.withTypeProvider<ZodTypeProvider>(), context))
+  return app.withTypeProvider()
 }
 
 function addRoutes(app: App, context: Context): void {

@@ -1,8 +1,14 @@
-import { type InvalidJobError, type InvalidOptionsError, isSluiceError, type SluiceError } from '../errors.ts'
+import {
+  type InvalidJobError,
+  type InvalidOptionsError,
+  isSluiceError,
+  type SluiceError,
+  type SluiceErrorCode,
+} from '../errors.ts'
 import { type FieldProblem, Problem, type ProblemKind } from './problem.ts'
 
-/** The one table from Sluice's error codes to what is answered. A code that is not here is an internal error. */
-export const kindsOfCodes: Readonly<Record<string, ProblemKind>> = {
+/** The one table from Sluice's error codes to what is answered. */
+export const kindsOfCodes: Readonly<Record<SluiceErrorCode, ProblemKind>> = {
   SLUICE_INVALID_OPTIONS: 'invalid-request',
   SLUICE_INVALID_JOB: 'invalid-request',
   SLUICE_QUEUE_FULL: 'queue-full',
@@ -39,7 +45,8 @@ const retryAfterSeconds: Partial<Record<ProblemKind, number>> = {
 /** Undefined for an error that is none of Sluice's, or that must not be shown. */
 export function problemOfSluiceError(error: unknown): Problem | undefined {
   if (!isSluiceError(error)) return undefined
-  const kind = kindsOfCodes[error.code]
+  // Undefined for a code of another version of the package.
+  const kind: ProblemKind | undefined = kindsOfCodes[error.code]
   if (kind === undefined || kind === 'internal') return undefined
   const retryAfter = retryAfterSeconds[kind]
   return new Problem(kind, detailOf(error, kind), {

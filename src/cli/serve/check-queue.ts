@@ -2,7 +2,7 @@ import { callback, checkOptions, integer, optional, type Rule, record, show } fr
 import { checkHttpRequestOptions } from '../../bulk/http-request/options.ts'
 import type { ServedQueue } from '../../config/define-config.ts'
 import { checkQueueOptions, queueNameRule } from '../../engine/queue-options.ts'
-import { checkSchedule } from '../../engine/schedules/schedule-input.ts'
+import { checkSchedule, type ScheduleInput } from '../../engine/schedules/schedule-input.ts'
 import { InvalidOptionsError, type OptionProblem } from '../../errors.ts'
 import { problemOfName } from '../../store/names.ts'
 import { ownOptionsOf } from './open-queues.ts'
@@ -60,7 +60,8 @@ export function checkServedQueue(name: string, served: ServedQueue): void {
   attempt('http.', () => checkHttpRequestOptions({ allowHosts: [], ...beside?.http }))
   for (const [schedule, input] of Object.entries(beside?.schedules ?? {})) {
     const largest = options?.maxPayloadBytes ?? Number.POSITIVE_INFINITY
-    attempt(`schedules.${schedule}.`, () => checkSchedule(schedule, input as never, largest))
+    // Whatever the file says: this is the check.
+    attempt(`schedules.${schedule}.`, () => checkSchedule(schedule, input as ScheduleInput, largest))
   }
   if (problems.length > 0) throw new InvalidOptionsError(subject, problems)
 }

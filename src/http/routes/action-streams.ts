@@ -1,8 +1,7 @@
-import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Action } from '../../engine/actions/action.ts'
 import { actionOf, viewOf } from '../action-views.ts'
-import type { App, Context } from '../context.ts'
+import { type App, type Context, plainReply } from '../context.ts'
 import { actionIdParam, headers } from '../fields.ts'
 import { textStream } from '../ndjson.ts'
 import { Problem } from '../problem.ts'
@@ -56,8 +55,8 @@ export function addActionStreamRoutes(app: App, context: Context): void {
     handler: async (request, reply) => {
       const action = actionOf(context, request, request.params.action)
       await viewOf(action)
-      if (request.headers['last-event-id'] === END_ID) return (reply as unknown as FastifyReply).code(204).send()
-      return context.streams.send(reply as unknown as FastifyReply, (signal) => messagesOf(action, signal))
+      if (request.headers['last-event-id'] === END_ID) return plainReply(reply).code(204).send()
+      return context.streams.send(plainReply(reply), (signal) => messagesOf(action, signal))
     },
   })
   app.route({
@@ -96,7 +95,7 @@ export function addActionStreamRoutes(app: App, context: Context): void {
       // Whoever takes nothing for this long has gone, and only the network has not noticed.
       request.raw.socket.setTimeout?.(context.settings.idleReaderMs)
       const lines = action.resultLines({ order: request.query.order })
-      return (reply as unknown as FastifyReply).type('application/x-ndjson; charset=utf-8').send(textStream(lines))
+      return plainReply(reply).type('application/x-ndjson; charset=utf-8').send(textStream(lines))
     },
   })
 }

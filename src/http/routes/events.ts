@@ -1,8 +1,7 @@
-import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { definedOnly } from '../../defined-only.ts'
 import type { Queue } from '../../engine/queue.ts'
-import { type App, type Context, mayTouch, queueOf } from '../context.ts'
+import { type App, type Context, mayTouch, plainReply, queueOf } from '../context.ts'
 import { flagParam, headers, queueParam } from '../fields.ts'
 import { invalidField } from '../problem.ts'
 import { readers } from '../roles.ts'
@@ -64,7 +63,7 @@ export function addEventRoutes(app: App, context: Context): void {
       const from = last === undefined ? request.query.from : String(last)
       // What names no tenant is about all of them.
       const mayShow = (tenant: string | undefined) => mayTouch(request, tenant ?? '')
-      return context.streams.send(reply as unknown as FastifyReply, (signal) =>
+      return context.streams.send(plainReply(reply), (signal) =>
         messagesOf(queue, { from, follow: request.query.follow, signal }, mayShow),
       )
     },

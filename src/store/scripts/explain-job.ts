@@ -48,6 +48,6 @@ export async function explainJob(
   const args = { nowGiven: nowUs, jobGiven, tenantGiven, actionGiven, digest }
   const reply = await searchLeases((leasesFrom) => requests.run(script, () => ({ ...args, leasesFrom })))
   if (reply[0] === 'unknown') return undefined
-  const [, facts, rows] = reply as unknown as ExplainReply
+  const [, facts, rows] = reply as ExplainReply
   return { facts: JSON.parse(facts) as JobFacts, limits: rows.map(decodeRow) }
 }

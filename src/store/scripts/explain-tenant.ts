@@ -53,7 +53,7 @@ export interface TenantFacts {
   }
 }
 
-export type ExplainReply = readonly ['explained', facts: string, rows: EncodedRow[]]
+export type ExplainReply = ['explained', facts: string, rows: EncodedRow[]]
 
 /** @param tenant - Its token. */
 export async function explainTenant(
@@ -62,6 +62,6 @@ export async function explainTenant(
   nowUs = '',
 ): Promise<{ facts: TenantFacts; limits: LimitRow[] }> {
   const reply = await requests.run(script, () => ({ nowGiven: nowUs, name: tenant }))
-  const [, facts, rows] = reply as unknown as ExplainReply
+  const [, facts, rows] = reply as ExplainReply
   return { facts: JSON.parse(facts) as TenantFacts, limits: rows.map(decodeRow) }
 }
