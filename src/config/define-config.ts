@@ -8,7 +8,7 @@ import type { LimitOptions, SluiceOptions } from '../sluice.ts'
 
 /** A queue as `sluice serve` and `sluice worker` have it. */
 export interface ServedQueue extends QueueOptions {
-  /** Jobs that one process runs at once. @default 20 */
+  /** Jobs that one process runs at once: more than `queue.process` has by itself, as these mostly wait for HTTP. @default 20 */
   concurrency?: number
   /** What the built-in processor `http.request` may call. Without it the queue performs no HTTP calls by itself. */
   http?: HttpRequestOptions

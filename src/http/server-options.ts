@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import { callback, checkOptions, integer, oneOf, optional, type Rule, type Settings } from '../assert.ts'
+import { boolean, callback, checkOptions, integer, oneOf, optional, type Rule, type Settings } from '../assert.ts'
 import type { Queue } from '../engine/queue.ts'
 import { Sluice } from '../sluice.ts'
 import type { AuditEntry } from '../store/audit.ts'
@@ -150,7 +150,7 @@ const serverRules = {
   maxStreams: integer({ min: 1, max: 1_000_000, default: 500 }),
   rateLimit: rateRule,
   keepAudit: integer({ min: 1, max: 10_000_000, default: 10_000 }),
-  trustProxy: oneOf([true, false], { default: false }),
+  trustProxy: boolean({ default: false }),
 }
 
 export type ServerSettings = Settings<typeof serverRules>

@@ -11,6 +11,7 @@ import {
 } from '../../index.ts'
 import { CliError } from '../cli-error.ts'
 
+// Twice what `queue.process` has: a queue that is served mostly makes HTTP calls, which wait most of their time.
 const DEFAULT_CONCURRENCY = 20
 
 /** What of a config the library knows. */
