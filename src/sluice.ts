@@ -16,7 +16,7 @@ import { ClosedError } from './errors.ts'
 import type { LimitDefinition } from './limits/definition.ts'
 import { ClockedRedis } from './store/clocked-redis.ts'
 import { fromToken } from './store/names.ts'
-import { openRedis, type Redis, type RedisOptions, redisRules } from './store/redis.ts'
+import { connectRedis, type Redis, type RedisOptions, redisRules } from './store/redis.ts'
 
 export interface SluiceOptions extends RedisOptions {
   /**
@@ -127,7 +127,7 @@ export class Sluice {
     this.#log = log ? guardedLog(log) : logToStderr
     this.limits = new SharedLimits(this.#log)
     this.#webhooks = new WebhookTeller(webhooks.allowPrivate ? { allowPrivate: webhooks.allowPrivate } : {})
-    const opened = openRedis(redis as RedisOptions, new StoreWatch(this.#log))
+    const opened = connectRedis(redis, new StoreWatch(this.#log))
     this.#clock = clock ?? systemClock
     this.#redis = clock ? this.#liveBy(clock, opened) : opened
     this.#waker = new Waker(this.#redis, { log: this.#log })

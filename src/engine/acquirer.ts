@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
-import { isSluiceError } from '../errors.ts'
 import type { Level } from '../store/names.ts'
 import type { Acquire } from '../store/scripts/acquire-permits.ts'
+import { isStoreSilent } from './is-store-away.ts'
 import type { Log } from './log.ts'
 import { type Caller, denied, type Permit, PermitLine } from './permit-line.ts'
 
@@ -51,7 +51,7 @@ export class Acquirer {
   }
 
   #settleWithout(caller: Caller, limits: readonly string[], error: unknown): void {
-    if (!isUnavailable(error)) {
+    if (!isStoreSilent(error)) {
       caller.reject(error)
       return
     }
@@ -78,8 +78,4 @@ export class Acquirer {
 /** Those who ask for the same, by the level and the names of the limits. */
 function linesByLevel(): Record<Level, Map<string, PermitLine>> {
   return { high: new Map(), normal: new Map(), low: new Map() }
-}
-
-function isUnavailable(error: unknown): boolean {
-  return isSluiceError(error) && (error.code === 'SLUICE_STORE_UNAVAILABLE' || error.code === 'SLUICE_OUTCOME_UNKNOWN')
 }

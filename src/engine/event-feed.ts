@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from '../errors.ts'
+import { isSluiceError } from '../errors.ts'
 import { isAfter, readEvents, type StreamEntry } from '../store/event-stream.ts'
 import type { QueueKeys } from '../store/keys.ts'
 import type { Redis } from '../store/redis.ts'
@@ -134,6 +134,6 @@ export class EventFeed {
 
 /** Cut off: the connection comes back by itself, and what happens meanwhile is in the stream. Anything else is an error. */
 async function afterCut(error: unknown): Promise<void> {
-  if (!(error instanceof StoreUnavailableError)) throw error
+  if (!isSluiceError(error) || error.code !== 'SLUICE_STORE_UNAVAILABLE') throw error
   await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
 }

@@ -1,7 +1,7 @@
 import { checkOptions } from '../assert.ts'
 import { ClusterRedis } from './cluster.ts'
 import { ReconnectingRedis } from './reconnecting.ts'
-import { type RedisOptions, redisRules } from './redis-options.ts'
+import { type RedisOptions, type RedisSettings, redisRules } from './redis-options.ts'
 import type { ConnectionWatch, Redis } from './redis-port.ts'
 import { isCluster, isSentinel } from './redis-target.ts'
 import { Sentinels } from './sentinel.ts'
@@ -15,7 +15,11 @@ export type { RedisCluster, RedisNode, RedisSentinels } from './redis-target.ts'
 
 /** Opens at once and returns at once: calls wait for the connection. */
 export function openRedis(options: RedisOptions, watch?: ConnectionWatch): Redis {
-  const settings = checkOptions('redis', options, redisRules)
+  return connectRedis(checkOptions('redis', options, redisRules), watch)
+}
+
+/** The same with options that were checked by `redisRules` among others. */
+export function connectRedis(settings: RedisSettings, watch?: ConnectionWatch): Redis {
   const { redis, dataDir } = settings
   if (redis === 'embedded') return new ReconnectingRedis(settings, () => embedded(dataDir), { watch })
   if (isCluster(redis)) return new ClusterRedis(settings, redis, { watch })

@@ -1,6 +1,6 @@
 import { checkOptions, integer, optional, text } from '../../assert.ts'
 import type { Clock } from '../../clock.ts'
-import { ActionClosedError, ActionTakenError, InvalidOptionsError } from '../../errors.ts'
+import { ActionClosedError, ActionTakenError, InvalidOptionsError, isSluiceError } from '../../errors.ts'
 import { type ActionPlace, placeAfter, readActionNames } from '../../store/action-list.ts'
 import type { QueueKeys } from '../../store/keys.ts'
 import { fromToken, type Level, nameRule, problemOfName, toToken } from '../../store/names.ts'
@@ -142,7 +142,7 @@ export class Actions implements ActionHost {
     try {
       return await submitted
     } catch (error) {
-      if (!(error instanceof ActionClosedError)) throw error
+      if (!isSluiceError(error) || error.code !== 'SLUICE_ACTION_CLOSED') throw error
       const [found] = await readActions(this.requests, [`${tenant}:${name}`])
       if (!found || !hasEnded(found.state)) throw error
       return undefined
