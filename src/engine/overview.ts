@@ -1,5 +1,5 @@
 import { checkOptions, integer } from '../assert.ts'
-import { fromToken, type Level, levels } from '../store/names.ts'
+import { fromToken, type Level } from '../store/names.ts'
 import type { QueueCounts } from '../store/scripts/read-counts.ts'
 import type { WorkerView } from '../store/worker-list.ts'
 import type { CongestionLevel } from './congestion.ts'
@@ -25,7 +25,7 @@ export interface QueueOverview {
   readonly at: number
   readonly name: string
   readonly paused: boolean
-  readonly levelsPaused: readonly Level[]
+  readonly levelsPaused: Readonly<Record<Level, boolean>>
   readonly counts: QueueCounts
   /** How far the whole queue is behind. */
   readonly backlog: Backlog & { readonly activeTenants: number }
@@ -77,7 +77,8 @@ export async function readOverview(source: OverviewSource, options: { tenants?: 
     }),
   )
   const paused = queue.pausedSince !== undefined
-  const levelsPaused = levels.filter((level) => queue.levelsPausedSince[level] !== undefined)
+  const { high, normal, low } = queue.levelsPausedSince
+  const levelsPaused = { high: high !== undefined, normal: normal !== undefined, low: low !== undefined }
   return { at: source.date(), name: queue.name, paused, levelsPaused, counts, backlog, limits, workers, tenants }
 }
 

@@ -1,5 +1,6 @@
 import { checkOptions, integer, oneOf, optional, text } from '../assert.ts'
 import { ClosedError, InvalidOptionsError } from '../errors.ts'
+import type { QueueKeys } from '../store/keys.ts'
 import { defaultTenant, fromToken, type Level, levels, nameRule, problemOfName, toToken } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
@@ -36,6 +37,7 @@ import { type QueueOverview, readOverview } from './overview.ts'
 import type { QueueFigures } from './queue-figures.ts'
 import { type ProcessOptions, processRules, type QueueSettings, servedLevels } from './queue-options.ts'
 import { makeQueueParts, type QueueMaking, type QueueParts } from './queue-parts.ts'
+import type { Registration } from './registration.ts'
 import type { RunEnds } from './run-ends.ts'
 import type { Schedules } from './schedules/schedules.ts'
 import type { JobInput } from './submission.ts'
@@ -60,6 +62,9 @@ export interface QueueInside {
   readonly ends: RunEnds
   readonly requests: Requests
   readonly redis: Redis
+  readonly keys: QueueKeys
+  /** What the queue waits for before it is used. */
+  readonly registration: Pick<Registration, 'ready'>
   readonly settings: QueueSettings
 }
 

@@ -51,6 +51,7 @@ export const actionIdParam = z
   .meta({ description: 'Id of an action.', examples: ['mail:acme:summer-sale'] })
 
 export const level = z.enum(levels).meta({ description: 'Where the work stands: high before normal before low.' })
+export const levelFlags = z.object({ high: z.boolean(), normal: z.boolean(), low: z.boolean() })
 export const limitScope = z.enum(limitScopes).meta({ description: 'What the limit is attached to.' })
 export const instant = z.number().meta({ description: 'ms since 1970.' })
 

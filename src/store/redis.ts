@@ -14,8 +14,8 @@ export type { ConnectionWatch, Redis } from './redis-port.ts'
 export type { RedisCluster, RedisNode, RedisSentinels } from './redis-target.ts'
 
 /** Opens at once and returns at once: calls wait for the connection. */
-export function openRedis(options: RedisOptions, watch?: ConnectionWatch): Redis {
-  return connectRedis(checkOptions('redis', options, redisRules), watch)
+export function openRedis(options: RedisOptions): Redis {
+  return connectRedis(checkOptions('redis', options, redisRules))
 }
 
 /** The same with options that were checked by `redisRules` among others. */

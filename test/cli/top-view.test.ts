@@ -34,7 +34,7 @@ function overview(name: string, values: Partial<QueueOverview> = {}): QueueOverv
     at: 1_768_000_000_000,
     name,
     paused: false,
-    levelsPaused: [],
+    levelsPaused: { high: false, normal: false, low: false },
     counts: { waiting: 30, delayed: 2, running: 3, ...nothing } as QueueOverview['counts'],
     backlog: {
       ...{ waiting: 30, speed: 10, isMeasured: true, backoffMs: 3_000, level: 'LOW', etaMs: 3_000, etaAt: 0 },

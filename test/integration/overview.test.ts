@@ -25,7 +25,7 @@ describe('an overview', () => {
     expect(overview).toMatchObject({
       name: 'q',
       paused: false,
-      levelsPaused: [],
+      levelsPaused: { high: false, normal: false, low: false },
       counts: { waiting: 31, submitted: 31 },
       backlog: { waiting: 31, activeTenants: 2 },
       limits: [{ name: 'queue', limit: 5 }],

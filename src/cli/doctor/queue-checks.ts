@@ -1,4 +1,5 @@
 import { type AuditReport, isSluiceError, type Queue } from '../../index.ts'
+import { levels } from '../../store/names.ts'
 import { sayDuration } from '../duration.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
 
@@ -10,8 +11,8 @@ export async function checkQueue(queue: Queue): Promise<Finding> {
     const found = `${counts.waiting} wait, ${counts.running} run, ${counts.delayed} are delayed`
     const tool = `sluice top --queue ${queue.name}`
     if (paused) return warning(check, `paused; ${found}`, 'resume it: PATCH /v1/queues/:queue with { "paused": false }')
-    if (levelsPaused.length > 0)
-      return warning(check, `paused on ${levelsPaused.join(', ')}; ${found}`, 'resume the level')
+    const pausedOn = levels.filter((level) => levelsPaused[level])
+    if (pausedOn.length > 0) return warning(check, `paused on ${pausedOn.join(', ')}; ${found}`, 'resume the level')
     if (counts.waiting > 0 && workers.length === 0) {
       return warning(
         check,

@@ -1,4 +1,5 @@
 import type { CongestionLevel, LimitStatus, TenantOverview, WorkerView } from '../../index.ts'
+import { levels } from '../../store/names.ts'
 import { sayDuration } from '../duration.ts'
 import type { Style } from '../output.ts'
 import type { Frame } from './frame.ts'
@@ -66,7 +67,8 @@ function headLines(frame: Frame): Line[] {
 
 function pauseOf({ paused, levelsPaused }: Frame): Segment[] {
   if (paused) return ['  ', { text: 'PAUSED', style: 'yellow' }]
-  return levelsPaused.length === 0 ? [] : ['  ', { text: `paused: ${levelsPaused.join(', ')}`, style: 'yellow' }]
+  const named = levels.filter((level) => levelsPaused[level])
+  return named.length === 0 ? [] : ['  ', { text: `paused: ${named.join(', ')}`, style: 'yellow' }]
 }
 
 function styled(text: string, style: Style | undefined): Segment {

@@ -3,7 +3,7 @@ import type { QueueOverview, TenantOverview } from '../../engine/overview.ts'
 import type { WorkerView } from '../../store/worker-list.ts'
 import { backlogFields, congestionLevel, exampleBacklog } from '../backlog-fields.ts'
 import { type App, type Context, queueOf } from '../context.ts'
-import { instant, level, limitStatus, queueParam } from '../fields.ts'
+import { instant, level, levelFlags, limitStatus, queueParam } from '../fields.ts'
 import { overseers } from '../roles.ts'
 import type { ShapeOf } from '../view-shape.ts'
 
@@ -40,7 +40,7 @@ const overview = z
     at: instant,
     name: z.string(),
     paused: z.boolean(),
-    levelsPaused: z.array(level),
+    levelsPaused: levelFlags,
     counts: z.record(z.string(), count),
     backlog: z.object({ ...backlogFields, activeTenants: count }),
     limits: z.array(limitStatus),
@@ -53,7 +53,7 @@ const overview = z
         at: 1768000000000,
         name: 'mail',
         paused: false,
-        levelsPaused: [],
+        levelsPaused: { high: false, normal: false, low: true },
         counts: { waiting: 500, delayed: 0, running: 10, submitted: 1510, succeeded: 1000 },
         backlog: { ...exampleBacklog, activeTenants: 1 },
         limits: [],
@@ -100,10 +100,9 @@ export function addOverviewRoutes(app: App, context: Context): void {
     },
     handler: async (request) => {
       const found = await queueOf(context, request, request.params.queue).overview(request.query)
-      const { levelsPaused, counts, limits, workers, tenants } = found
+      const { counts, limits, workers, tenants } = found
       return {
         ...found,
-        levelsPaused: [...levelsPaused],
         counts: { ...counts },
         limits: [...limits],
         workers: [...workers],

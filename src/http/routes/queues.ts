@@ -4,12 +4,11 @@ import type { Queue } from '../../engine/queue.ts'
 import { levels } from '../../store/names.ts'
 import type { QueueCounts } from '../../store/scripts/read-counts.ts'
 import { type App, type Context, callerOf, canSee, queueOf } from '../context.ts'
-import { instant, queueParam } from '../fields.ts'
+import { instant, levelFlags, queueParam } from '../fields.ts'
 import { operators, readers } from '../roles.ts'
 import type { ShapeOf } from '../view-shape.ts'
 
 const count = z.number()
-const levelFlags = z.object({ high: z.boolean(), normal: z.boolean(), low: z.boolean() })
 
 const counts = z
   .object({

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { definedOnly } from '../../defined-only.ts'
-import { insideOf, type Queue } from '../../engine/queue.ts'
+import type { Queue } from '../../engine/queue.ts'
 import type { TenantView } from '../../engine/tenant-control.ts'
+import { tenantPage } from '../../engine/tenant-page.ts'
 import { InvalidOptionsError, type OptionProblem } from '../../errors.ts'
 import { attachLimits, type LimitsOf } from '../../limits/attachment.ts'
-import { fromToken } from '../../store/names.ts'
-import { isTenantCursor, readTenantPage } from '../../store/tenant-tokens.ts'
+import { isTenantCursor } from '../../store/tenant-tokens.ts'
 import { type App, type Context, callerOf, queueOf, tenantOf } from '../context.ts'
 import { explanationView, viewExplanation } from '../explanation-view.ts'
 import {
@@ -137,9 +137,8 @@ export function addTenantRoutes(app: App, context: Context): void {
       const queue = queueOf(context, request, request.params.queue)
       const own = callerOf(request).tenant
       if (own !== undefined) return { tenants: [asRow(await queue.tenant(own).view())] }
-      const page = await readTenantPage(context.store.redis, insideOf(queue).requests.keys, request.query)
-      const views = await Promise.all(page.tokens.map((token) => queue.tenant(fromToken(token)).view()))
-      return { tenants: views.map(asRow), cursor: page.cursor }
+      const { tenants, cursor } = await tenantPage(queue, request.query)
+      return { tenants: tenants.map(asRow), cursor }
     },
   })
   app.route({
