@@ -1,5 +1,6 @@
 import {
   checkOptions,
+  didYouMean,
   group,
   integer,
   number,
@@ -296,7 +297,7 @@ export interface ProcessOptions {
   maxRetries?: number
   /**
    * The name of the limit that stands for the upstream: it learns when that pushes back, or says what is left.
-   * @default the narrowest: one of the tenant's, else of its level, else of the queue
+   * @default the narrowest: of the tenant's, else of its level's, else of the queue's that with the shortest window
    */
   upstream?: string
   /**
@@ -318,6 +319,18 @@ export const processRules = {
   maxRetries: optional(integer({ min: 0, max: 1_000 })),
   upstream: optional(text({ maxLength: 64 })),
   levels: servedLevels,
+}
+
+/** Who gives the queue's limits knows what they are called. Where none is given here, others may have declared some. */
+export function checkUpstream({ rules }: QueueLimits) {
+  const known = [...new Set(Object.values(rules).flatMap((each) => each.map(({ name }) => name)))]
+  return ({ upstream }: { upstream: string | undefined }, report: Report): void => {
+    if (upstream === undefined || known.length === 0 || known.includes(upstream)) return
+    report(
+      'upstream',
+      `must be one of the queue's limits (${known.join(', ')}), not "${upstream}"${didYouMean(upstream, known)}`,
+    )
+  }
 }
 
 export const queueNameRule = text({

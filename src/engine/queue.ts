@@ -35,7 +35,7 @@ import { type JobView, viewJob } from './job-view.ts'
 import type { LimitControl } from './limit-control.ts'
 import { type QueueOverview, readOverview } from './overview.ts'
 import type { QueueFigures } from './queue-figures.ts'
-import { type ProcessOptions, processRules, type QueueSettings, servedLevels } from './queue-options.ts'
+import { checkUpstream, type ProcessOptions, processRules, type QueueSettings, servedLevels } from './queue-options.ts'
 import { makeQueueParts, type QueueMaking, type QueueParts } from './queue-parts.ts'
 import type { Registration } from './registration.ts'
 import type { RunEnds } from './run-ends.ts'
@@ -165,7 +165,7 @@ export class Queue {
     if (typeof handler !== 'function') {
       throw new InvalidOptionsError('process', [{ path: 'handler', problem: 'must be a function' }])
     }
-    const chosen = checkOptions(`process("${type}")`, options, processRules)
+    const chosen = checkOptions(`process("${type}")`, options, processRules, checkUpstream(this.#parts.settings.limits))
     this.#parts.pool.add(
       type,
       {

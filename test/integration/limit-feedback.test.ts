@@ -151,6 +151,30 @@ describe('a handler of one’s own', () => {
     expect((arrivals[1] as number) - (arrivals[0] as number)).toBeGreaterThan(990)
   })
 
+  it('slows the bucket of a tenant, not its budget for the day', async () => {
+    const daily = { kind: 'window', limit: 10_000, windowMs: 86_400_000 } as const
+    const queue = engine.queue({ limits: { tenant: { daily, calls: '50/s' } } })
+    await queue.submit({ type: 'T', tenant: 'a' })
+
+    queue.process('T', (_job, context) => {
+      context.learn({ status: 429, headers: { 'retry-after': '3600' } })
+    })
+    await until(async () => (await queue.counts()).succeeded === 1)
+
+    expect((await queue.limits.status('calls', 'a'))?.pushedBackUntil).toBeGreaterThan(Date.now() + 3_000_000)
+    expect((await queue.limits.status('daily', 'a'))?.pushedBackUntil).toBeUndefined()
+  })
+
+  it('is nobody’s whose limit is not the queue’s, where this process gives its limits', () => {
+    const named = engine.queue({ limits: { tenant: { calls: '50/s' } } })
+    const silent = engine.queue()
+
+    expect(() => named.process('T', () => {}, { upstream: 'call' })).toThrow(
+      'upstream must be one of the queue\'s limits (calls), not "call"; did you mean "calls"?',
+    )
+    expect(() => silent.process('T', () => {}, { upstream: 'call' })).not.toThrow()
+  })
+
   it('teaches the limits also when its job then succeeds', async () => {
     const queue = engine.queue({ limits: { queue: '1000/s' } })
     await queue.submit({ type: 'T', tenant: 'a' })

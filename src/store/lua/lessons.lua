@@ -10,20 +10,29 @@ local lessons = {}
 -- its word ("remaining:µs until it starts over:limit") or empty.
 lessons.WIDTH = 7
 
-local METERED = 1
 -- For how long an upstream may close a limit, where nobody says: for code without a queue, and where the last process
 -- that declared the queue is of a version that did not know it.
 local MAX_CLOSE = 3600000000
 
--- The higher, the narrower is a limit among those of its scope.
-local function narrowness(state)
-  local rule = state.rule
-  if rule.kind == "concurrency" then
-    return 0
-  elseif rule.kind == "quota" then
-    return METERED
+-- What upstreams call a quota is mostly that of an hour.
+local QUOTA_WINDOW = 3600000000
+local KINDS = { bucket = 1, window = 2, quota = 3, concurrency = 4 }
+
+local function window_of(rule)
+  return rule.window or (rule.kind == "quota" and QUOTA_WINDOW or math.huge)
+end
+
+-- Of two limits of a scope the one that an upstream more likely means by "too many": it speaks of the last moments, and
+-- a budget for the day is no better off for being closed. So that with the shorter window; of the same the bucket, and
+-- of two buckets the slower.
+local function is_narrower(rule, than)
+  local window, other = window_of(rule), window_of(than)
+  if window ~= other then
+    return window < other
+  elseif rule.kind ~= than.kind then
+    return KINDS[rule.kind] < KINDS[than.kind]
   end
-  return METERED + rule.window / rule.count
+  return rule.count and rule.count < than.count
 end
 
 local function named(scopes, name, kind)
@@ -37,13 +46,14 @@ local function named(scopes, name, kind)
   return nil
 end
 
-local function narrowest(scopes, least, kind)
+local function narrowest(scopes, kind)
   for i = 1, #scopes do
-    local found, best = nil, least
+    local found
     for _, state in ipairs(scopes[i]) do
-      local rank = narrowness(state)
-      if (rank > best or (not found and rank == best)) and (not kind or state.rule.kind == kind) then
-        found, best = state, rank
+      local rule = state.rule
+      local is_meant = kind and rule.kind == kind or not kind and rule.kind ~= "concurrency"
+      if is_meant and (not found or is_narrower(rule, found.rule)) then
+        found = state
       end
     end
     if found then
@@ -71,7 +81,7 @@ local function find(q, tenant, level, name, kind)
   if name ~= "" then
     return named(scopes, name, kind)
   end
-  return narrowest(scopes, METERED, kind) or narrowest(scopes, 0, kind)
+  return narrowest(scopes, kind) or not kind and narrowest(scopes, "concurrency") or nil
 end
 
 -- What is left is for a quota to learn: the one of that name, or where another limit has the name, the narrowest.

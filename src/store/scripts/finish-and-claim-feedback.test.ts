@@ -8,6 +8,7 @@ const store = useScriptStore()
 
 const SECOND = 1_000_000
 /** A permit every 100 ms, ten at once. */
+const day = (limit: number) => ({ kind: 'window', limit, windowMs: 86_400_000 }) as const
 const bucket = { kind: 'bucket', limit: 29, windowMs: 2_000, burst: 10, jitterMs: 0 } as const
 const pushedBack = (retryAfterMs?: number, upstream = ''): Lesson => ({
   upstream,
@@ -136,7 +137,15 @@ describe('an upstream that pushes back', () => {
     ],
     ['its level’s before the queue’s', { queue: bucket, levels: { normal: bucket } }, 'normal/normal'],
     ['the queue’s where there is no other', { queue: bucket }, 'queue/queue'],
-    ['of two the one with the lower rate', { queue: { fast: '100/s', slow: '1/s' } }, 'queue/slow'],
+    ['of two the one with the shorter window', { tenant: { daily: day(10_000), calls: '50/s' } }, 'tenant/calls'],
+    [
+      'of two with the same window the bucket',
+      { queue: { budget: day(10), calls: { kind: 'bucket', limit: 20, windowMs: 86_400_000 } } },
+      'queue/calls',
+    ],
+    ['of two buckets with the same window the slower', { queue: { fast: '100/s', slow: '1/s' } }, 'queue/slow'],
+    ['a quota before a window of a day', { queue: { budget: day(10), tokens: { kind: 'quota' } } }, 'queue/tokens'],
+    ['a window of a minute before a quota', { queue: { tokens: { kind: 'quota' }, calls: '9/min' } }, 'queue/calls'],
     [
       'one that meters calls before one that counts jobs',
       { queue: bucket, tenant: { kind: 'concurrency', max: 5 } },

@@ -40,14 +40,17 @@ function close(queue: QueueState, limit: OpenLimit, fence: number, forUs: number
 
 /** Of the first scope that meters calls; where none does, of the first that has any. */
 function narrowest(scopes: readonly (readonly OpenLimit[])[]): OpenLimit | undefined {
-  const metering = scopes.find((limits) => limits.some(({ rule }) => rule.kind !== 'concurrency'))
-  const [first] = [...(metering ?? scopes.find((limits) => limits.length > 0) ?? [])].sort(
-    (a, b) => narrowness(b) - narrowness(a),
-  )
+  const metering = scopes
+    .map((limits) => limits.filter(({ rule }) => rule.kind !== 'concurrency'))
+    .find((limits) => limits.length > 0)
+  const [first] = [...(metering ?? scopes.find((limits) => limits.length > 0) ?? [])].sort(byWidth)
   return first
 }
 
-function narrowness({ rule }: OpenLimit): number {
-  if (rule.kind === 'concurrency') return 0
-  return rule.kind === 'quota' ? 1 : 1 + rule.window / rule.count
+const kinds = ['bucket', 'window', 'quota', 'concurrency']
+
+function byWidth({ rule: a }: OpenLimit, { rule: b }: OpenLimit): number {
+  const windowOf = (rule: typeof a) => ('window' in rule ? rule.window : 3_600_000_000)
+  const countOf = (rule: typeof a) => ('count' in rule ? rule.count : 0)
+  return windowOf(a) - windowOf(b) || kinds.indexOf(a.kind) - kinds.indexOf(b.kind) || countOf(a) - countOf(b)
 }
