@@ -3,6 +3,7 @@ import { createServer, type RequestListener, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { all } from '../../test/support/all.ts'
 import { ApiClient } from './api-client.ts'
 
 /** A client of a server that answers like this, and loses patience soon. */
@@ -17,12 +18,6 @@ async function clientOf(answer: RequestListener): Promise<ApiClient> {
     await once(server.close(), 'close')
   })
   return api
-}
-
-async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const found: Item[] = []
-  for await (const item of items) found.push(item)
-  return found
 }
 
 const { signal } = new AbortController()

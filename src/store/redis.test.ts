@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { nextConnect } from '../../test/support/connections.ts'
 import { checkOptions } from '../assert.ts'
 import { type StartRedisOptions, startRedis, type TestRedis } from '../testing/redis-server.ts'
 import { openRedis, type Redis, type RedisOptions, redisRules } from './redis.ts'
@@ -20,16 +21,6 @@ function connect(redis: RedisOptions['redis'], options: Omit<RedisOptions, 'redi
   const client = openRedis({ redis, ...options })
   open.push(() => client.close())
   return client
-}
-
-/** The id of the next server that answers. */
-function nextConnect(redis: Redis): Promise<string> {
-  return new Promise((resolve) => {
-    const off = redis.onReconnect((serverId) => {
-      off()
-      resolve(serverId)
-    })
-  })
 }
 
 /** A server that answers every command by what `answer` says; nothing when that is undefined. */

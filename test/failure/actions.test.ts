@@ -1,36 +1,28 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Action, type Queue, type QueueEvent, type QueueOptions, Sluice } from '../../src/index.ts'
-import { startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
-import { TcpProxy } from '../support/tcp-proxy.ts'
+import type { Action, Queue, QueueEvent, QueueOptions } from '../../src/index.ts'
+import type { TestRedis } from '../../src/testing/redis-server.ts'
+import type { TcpProxy } from '../support/tcp-proxy.ts'
 import type { ActionProcessMessage, ActionProcessSettings } from './action-process.ts'
-import { Child } from './child.ts'
+import type { Child } from './child.ts'
+import { ProxiedQueue } from './proxied-queue.ts'
 
 const QUEUE = 'calls'
 const options: QueueOptions = { leaseMs: 1_000 }
 
+let proxied: ProxiedQueue<ActionProcessMessage>
 let redis: TestRedis
 let proxy: TcpProxy
-let sluice: Sluice
 let queue: Queue
-let children: Child<ActionProcessMessage>[] = []
 
 beforeEach(async () => {
-  redis = await startRedis({ appendonly: true, config: { appendfsync: 'always' } })
-  proxy = await TcpProxy.start({ port: redis.port })
-  sluice = new Sluice({ redis: redis.url, log: () => {} })
-  queue = sluice.queue(QUEUE, options)
+  proxied = await ProxiedQueue.start(QUEUE, options)
+  ;({ redis, proxy, queue } = proxied)
 })
 
-afterEach(async () => {
-  await Promise.all(children.map((child) => child.end()))
-  children = []
-  await sluice.close()
-  await proxy.close()
-  await redis.stop()
-})
+afterEach(() => proxied.stop())
 
 function begin(settings: Partial<ActionProcessSettings>): Child<ActionProcessMessage> {
-  const child = new Child<ActionProcessMessage>('action-process.ts', {
+  return proxied.child('action-process.ts', {
     redis: proxy.url,
     queue: QUEUE,
     options,
@@ -40,8 +32,6 @@ function begin(settings: Partial<ActionProcessSettings>): Child<ActionProcessMes
     hangs: false,
     ...settings,
   } satisfies ActionProcessSettings)
-  children.push(child)
-  return child
 }
 
 async function worker(settings: Partial<ActionProcessSettings> = {}): Promise<Child<ActionProcessMessage>> {

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { type Queue, type ScheduleView, Sluice } from '../../src/index.ts'
-import { startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
-import { TcpProxy } from '../support/tcp-proxy.ts'
-import { Child } from './child.ts'
+import type { Queue, ScheduleView } from '../../src/index.ts'
+import type { TestRedis } from '../../src/testing/redis-server.ts'
+import type { TcpProxy } from '../support/tcp-proxy.ts'
+import type { Child } from './child.ts'
+import { ProxiedQueue } from './proxied-queue.ts'
 import type { ScheduleProcessMessage, ScheduleProcessSettings } from './schedule-process.ts'
 
 const QUEUE = 'ticks'
@@ -12,39 +13,30 @@ const options = { leaseMs: 1_000 }
 const schedules = { latest: 'one', every: 'all', skipping: 'skip' } as const
 const names = Object.keys(schedules)
 
+let proxied: ProxiedQueue<ScheduleProcessMessage>
 let redis: TestRedis
 let proxy: TcpProxy
-let sluice: Sluice
 let queue: Queue
-let children: Child<ScheduleProcessMessage>[] = []
+let children: readonly Child<ScheduleProcessMessage>[]
 let firsts: Map<string, number>
 
 beforeEach(async () => {
-  redis = await startRedis({ appendonly: true, config: { appendfsync: 'always' } })
-  proxy = await TcpProxy.start({ port: redis.port })
-  sluice = new Sluice({ redis: redis.url, log: () => {} })
-  queue = sluice.queue(QUEUE, options)
+  proxied = await ProxiedQueue.start(QUEUE, options)
+  ;({ redis, proxy, queue, children } = proxied)
   firsts = new Map()
 })
 
-afterEach(async () => {
-  await Promise.all(children.map((child) => child.end()))
-  children = []
-  await sluice.close()
-  await proxy.close()
-  await redis.stop()
-})
+afterEach(() => proxied.stop())
 
 /** A process that says at its start what it wants, like all the others. */
 async function begin(): Promise<Child<ScheduleProcessMessage>> {
-  const child = new Child<ScheduleProcessMessage>('schedule-process.ts', {
+  const child = proxied.child('schedule-process.ts', {
     redis: proxy.url,
     queue: QUEUE,
     options,
     schedules,
     everyMs: EVERY_MS,
   } satisfies ScheduleProcessSettings)
-  children.push(child)
   await child.heard((messages) => messages.some(({ is }) => is === 'ready'))
   return child
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { Action } from '../../src/engine/actions/action.ts'
 import { events, postLines } from './clients.ts'
@@ -17,10 +18,6 @@ function* lines(count: number, made: { count: number } = { count: 0 }): Generato
 /** Takes everything off the queue as fast as it comes. */
 function drain(concurrency = 1_000): void {
   server.mail.process('SEND', () => undefined, { concurrency })
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
 /** A server in a process of its own: where it listens, and how many bytes are alive in it. */

@@ -1,39 +1,17 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { openRedis, type Redis, type RedisOptions } from '../../src/store/redis.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Redis } from '../../src/store/redis.ts'
 import type { TestRedis } from '../../src/testing/redis-server.ts'
 import { startCluster, type TestCluster } from '../support/cluster.ts'
+import { nextConnect, runIdOf, useConnections } from '../support/connections.ts'
 
 let cluster: TestCluster
-const open: Redis[] = []
+const connect = useConnections(() => cluster.redis)
 
 beforeAll(async () => {
   cluster = await startCluster()
 })
 
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((each) => each.close()))
-})
-
 afterAll(() => cluster?.stop())
-
-function connect(options: Partial<RedisOptions> = {}): Redis {
-  const redis = openRedis({ redis: cluster.redis, ...options })
-  open.push(redis)
-  return redis
-}
-
-function nextConnect(redis: Redis): Promise<string> {
-  return new Promise((resolve) => {
-    const off = redis.onReconnect((serverId) => {
-      off()
-      resolve(serverId)
-    })
-  })
-}
-
-async function runIdOf(server: TestRedis): Promise<string> {
-  return /run_id:(\w+)/.exec(await server.client().info('server'))?.[1] ?? ''
-}
 
 /** Keys in slots of each of the three masters. */
 const KEYS = ['{b}', '{a}', '{c}', '{http}']

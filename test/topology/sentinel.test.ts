@@ -1,38 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { openRedis, type Redis, type RedisOptions } from '../../src/store/redis.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { RedisOptions } from '../../src/store/redis.ts'
+import { nextConnect, runIdOf, useConnections } from '../support/connections.ts'
 import { startSentinels, type TestSentinels } from '../support/sentinels.ts'
 
 let sentinels: TestSentinels
-const open: Redis[] = []
+const connect = useConnections(() => sentinels.redis)
 
 beforeAll(async () => {
   sentinels = await startSentinels()
 })
 
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((each) => each.close()))
-})
-
 afterAll(() => sentinels?.stop())
-
-function connect(options: Partial<RedisOptions> = {}): Redis {
-  const redis = openRedis({ redis: sentinels.redis, ...options })
-  open.push(redis)
-  return redis
-}
-
-function nextConnect(redis: Redis): Promise<string> {
-  return new Promise((resolve) => {
-    const off = redis.onReconnect((serverId) => {
-      off()
-      resolve(serverId)
-    })
-  })
-}
-
-async function runIdOf(server: { client(): { info(section: string): Promise<string> } }): Promise<string> {
-  return /run_id:(\w+)/.exec(await server.client().info('server'))?.[1] ?? ''
-}
 
 describe('a master with sentinels', () => {
   it('is found through any of them', async () => {
