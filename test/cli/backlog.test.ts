@@ -15,8 +15,9 @@ describe('sluice jobs', () => {
   it('shows a job, says why it waits, makes it due and cancels it', async () => {
     await server.submitJob('web', { tenant: 'acme', id: 'order-17', delayMs: 3_600_000 })
 
-    const [[shown], [why], words] = await Promise.all([
+    const [[shown], read, [why], words] = await Promise.all([
       server.data(['jobs', 'get', ...given]),
+      server.sluice(['jobs', 'get', ...given]),
       server.data(['jobs', 'explain', ...given]),
       server.sluice(['jobs', 'explain', ...given]),
     ])
@@ -27,6 +28,9 @@ describe('sluice jobs', () => {
     ])
 
     expect(shown).toMatchObject({ state: 'delayed', tenant: 'acme', type: 'http.request' })
+    expect(read.stdout).toMatch(
+      /^job .*\norder-17 +acme +http\.request +delayed +scheduled .*\d{4}-.*Z\n\npayload: \{"url":/,
+    )
     expect(why).toMatchObject({ mayRunAt: expect.any(Number) })
     expect(words.stdout).toMatch(/^Delayed until .*\n {2}yes {2}queue .*(\n.*)*\n {2}no {3}job /)
     expect(canceled).toEqual({ id: 'order-17', state: 'canceled' })

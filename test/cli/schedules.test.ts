@@ -37,9 +37,13 @@ it('is a table for people', async () => {
   await server.data(['schedules', 'set', 'nightly', ...nightly])
 
   const { stdout, stderr } = await server.sluice(['schedules', 'ls', '-q', 'web'])
+  const one = await server.sluice(['schedules', 'get', 'nightly', '-q', 'web'])
 
   expect(stdout).toMatch(/^name +when +next .*\nnightly +0 3 \* \* \* Europe\/Berlin +\d{4}-/)
-  expect(stderr).toContain('1 schedules, 0 of them due within 60s')
+  expect(stderr).toContain('schedules: 1, of them due within 60s: 0')
+  expect(one.stdout).toMatch(
+    /^name .*\nnightly .*\n\njob of every tick: \{.*"payload":\{"url":.*\nfor ticks that were missed: one\n$/,
+  )
 })
 
 it('says in one line what cannot be', async () => {

@@ -149,7 +149,7 @@ class Report {
       this.#output.json({ checks: this.#findings, differences: this.differences, failures, warnings })
     } else {
       for (const difference of this.differences) this.#output.text(JSON.stringify(difference))
-      this.#output.talk(failures + warnings === 0 ? 'All is well.' : `${failures} failures, ${warnings} warnings`)
+      this.#output.talk(failures + warnings === 0 ? 'All is well.' : `failures: ${failures}, warnings: ${warnings}`)
     }
     return failures > 0 ? ifFailed : 'ok'
   }

@@ -36,13 +36,20 @@ function get(): Command {
     const { queue, tenant, action } = options
     const path = queuePath(queue, 'jobs', args[0] as string)
     const job = await useApi(options, (api) => api.get<JobView>(path, { tenant, action }))
-    output.data(job, () => table(['job', 'tenant', 'type', 'state', 'reason', 'attempts'], [rowOf(job)]))
+    output.data(job, () => wordsOf(job))
     return 'ok'
   })
 }
 
-function rowOf({ id, tenant, type, state, reason, attempts }: JobView) {
-  return [id, tenant, type, state, reason, attempts]
+const heads = ['job', 'tenant', 'type', 'state', 'reason', 'attempts', 'due']
+
+function wordsOf({ id, tenant, type, state, reason, attempts, dueAt, payload, error }: JobView): string {
+  const due = dueAt === undefined ? undefined : new Date(dueAt).toISOString()
+  const row = table(heads, [[id, tenant, type, state, reason, attempts, due]])
+  // Of one that has ended nothing but its state may be left.
+  const kept = payload === undefined ? [] : ['', `payload: ${JSON.stringify(payload)}`]
+  const failed = error === undefined ? [] : [`error: ${error.name}: ${error.message}`]
+  return [row, ...kept, ...failed].join('\n')
 }
 
 function explain(): Command {

@@ -49,7 +49,7 @@ function list(): Command {
     if (output.isJson) for (const schedule of page.schedules) output.json(schedule)
     else if (page.schedules.length === 0) output.talk(`Queue "${queue}" has no such schedules.`)
     else output.text(table(heads, page.schedules.map(rowOf)))
-    output.talk(`${page.total} schedules, ${page.dueSoon} of them due within ${dueWithin ?? '60s'}`)
+    output.talk(`schedules: ${page.total}, of them due within ${dueWithin ?? '60s'}: ${page.dueSoon}`)
     if (page.cursor !== undefined) output.talk(`There are more: --cursor '${page.cursor}'`)
     return 'ok'
   })
@@ -76,7 +76,10 @@ function get(): Command {
   return onCall<QueueServerOptions>(withQueue(command), async ({ output, options, args }) => {
     const path = queuePath(options.queue, 'schedules', args[0] as string)
     const view = await useApi(options, (api) => api.get<ScheduleView>(path))
-    output.data(view, () => table(heads, [rowOf(view)]))
+    output.data(view, () => {
+      const job = `job of every tick: ${JSON.stringify(view.job)}`
+      return [table(heads, [rowOf(view)]), '', job, `for ticks that were missed: ${view.missed}`].join('\n')
+    })
     return 'ok'
   })
 }
