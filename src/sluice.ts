@@ -9,7 +9,7 @@ import { guardedLog, type Log, logToStderr } from './engine/log.ts'
 import { Queue } from './engine/queue.ts'
 import { type QueueOptions, queueNameRule } from './engine/queue-options.ts'
 import { checkDefinition, SharedLimit } from './engine/shared-limit.ts'
-import { SharedLimits } from './engine/shared-limits.ts'
+import { addSharedLimit, SharedLimits } from './engine/shared-limits.ts'
 import { StoreWatch } from './engine/store-watch.ts'
 import { Waker } from './engine/waker.ts'
 import { ClosedError } from './errors.ts'
@@ -186,7 +186,7 @@ export class Sluice {
     const group = this.#group(checked.group ?? name)
     group.add(name, rule)
     const limit = new SharedLimit({ name, rule, group, limits: this.limits })
-    this.limits.add(limit, group)
+    addSharedLimit(this.limits, limit, group)
     return limit
   }
 

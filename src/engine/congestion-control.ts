@@ -12,7 +12,6 @@ import {
   readCongestion,
 } from '../store/scripts/read-congestion.ts'
 import { readSettings } from '../store/scripts/read-settings.ts'
-import { recordCongestion } from '../store/scripts/record-congestion.ts'
 import { resetCongestion } from '../store/scripts/reset-congestion.ts'
 import { type CongestionLevel, etaMsOf, levelOfBackoff } from './congestion.ts'
 
@@ -72,7 +71,6 @@ export interface QueueSnapshot extends CongestionSnapshot {
   readonly activeTenants: number
 }
 
-const RECORDED_TENANTS = 50
 /** All that are looked at: CANDIDATES of backlogs.lua. */
 const MOST_SHOWN = 128
 const MOST_SNAPSHOTS = 10_000
@@ -144,11 +142,6 @@ export class CongestionControl {
     const token = tokenOf(tenant)
     await this.#ready()
     await resetCongestion(this.#requests, token)
-  }
-
-  /** Writes down how things stand, for `history`. Called by whoever is told so by its claim; more often is in vain. */
-  async record(): Promise<void> {
-    await recordCongestion(this.#requests, RECORDED_TENANTS)
   }
 }
 

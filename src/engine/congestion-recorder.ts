@@ -5,11 +5,11 @@ import type { Log } from './log.ts'
 /** Records how far a queue is behind, once at a time and beside the work: nobody waits for it who has jobs to run. */
 export class CongestionRecorder {
   readonly #queue: string
-  readonly #store: () => Promise<void>
+  readonly #store: () => Promise<unknown>
   readonly #log: Log
-  #running: Promise<void> | undefined
+  #running: Promise<unknown> | undefined
 
-  constructor(parts: { queue: string; store: () => Promise<void>; log: Log }) {
+  constructor(parts: { queue: string; store: () => Promise<unknown>; log: Log }) {
     this.#queue = parts.queue
     this.#store = parts.store
     this.#log = parts.log

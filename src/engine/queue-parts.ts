@@ -3,6 +3,7 @@ import { type QueueKeys, queueKeys } from '../store/keys.ts'
 import type { Redis } from '../store/redis.ts'
 import { Requests } from '../store/requests.ts'
 import type { DueWork } from '../store/scripts/finish-and-claim.ts'
+import { recordCongestion } from '../store/scripts/record-congestion.ts'
 import { Actions } from './actions/actions.ts'
 import { Aggregates } from './actions/aggregates.ts'
 import { Duties } from './actions/duties.ts'
@@ -21,11 +22,14 @@ import { QueueFigures } from './queue-figures.ts'
 import { checkQueueOptions, type QueueOptions, type QueueSettings } from './queue-options.ts'
 import { Registration } from './registration.ts'
 import { RunEnds } from './run-ends.ts'
-import { Schedules } from './schedules/schedules.ts'
+import { insideOfSchedules, Schedules } from './schedules/schedules.ts'
 import { Ticker } from './schedules/ticker.ts'
 import type { JobInput } from './submission.ts'
 import type { Waker } from './waker.ts'
 import { WorkerPool } from './worker-pool.ts'
+
+/** Those that are furthest behind have a history of their own. */
+const RECORDED_TENANTS = 50
 
 /** What a queue is made with. */
 export interface QueueMaking {
@@ -93,7 +97,7 @@ export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueuePa
     isObserver: given.isObserver ?? false,
     declare: async (hasForgotten) => {
       await aggregates.declare()
-      if (hasForgotten) schedules.declareAgain()
+      if (hasForgotten) insideOfSchedules(schedules).declareAgain()
     },
   })
   const ready = () => registration.ready()
@@ -136,7 +140,11 @@ export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueuePa
     submit: (job) => itself.submit(job, { whenFull: 'error' }),
   })
   const congestion = new CongestionControl({ redis, keys, requests, ready })
-  const recorder = new CongestionRecorder({ queue: name, store: () => congestion.record(), log })
+  const recorder = new CongestionRecorder({
+    queue: name,
+    store: () => recordCongestion(requests, RECORDED_TENANTS),
+    log,
+  })
   const actions = new Actions({
     ...given,
     queue: name,

@@ -39,7 +39,7 @@ import { checkUpstream, type ProcessOptions, processRules, type QueueSettings, s
 import { makeQueueParts, type QueueMaking, type QueueParts } from './queue-parts.ts'
 import type { Registration } from './registration.ts'
 import type { RunEnds } from './run-ends.ts'
-import type { Schedules } from './schedules/schedules.ts'
+import { insideOfSchedules, type Schedules } from './schedules/schedules.ts'
 import type { JobInput } from './submission.ts'
 import { SUBMIT_GRACE_MS, type SubmitSummary } from './submitter.ts'
 import { TenantControl, type TenantView } from './tenant-control.ts'
@@ -384,7 +384,7 @@ export class Queue {
   /** `stop`, and no more submits. Whoever still waits for an action, or its progress, gets a ClosedError. */
   async close(): Promise<void> {
     this.#isClosed = true
-    this.schedules.close()
+    insideOfSchedules(this.schedules).close()
     await this.stop()
     this.#parts.actions.close()
   }

@@ -7,20 +7,22 @@ import type { Log } from './log.ts'
 import { PATIENCE_MS, type Permit } from './permit-line.ts'
 import type { SharedLimit } from './shared-limit.ts'
 
+/** For `Sluice.limit`, which makes them. */
+export let addSharedLimit: (limits: SharedLimits, limit: SharedLimit, group: LimitGroup) => void
+
 /** Shared limits, for code that has no queue. */
 export class SharedLimits {
   readonly #log: Log
   readonly #limits = new Map<string, { limit: SharedLimit; group: LimitGroup }>()
   readonly #acquirers = new Map<LimitGroup, Acquirer>()
 
+  static {
+    addSharedLimit = (limits, limit, group) => limits.#limits.set(limit.name, { limit, group })
+  }
+
   /** Made by `Sluice`. */
   constructor(log: Log) {
     this.#log = log
-  }
-
-  /** @internal */
-  add(limit: SharedLimit, group: LimitGroup): void {
-    this.#limits.set(limit.name, { limit, group })
   }
 
   get(name: string): SharedLimit | undefined {

@@ -8,7 +8,7 @@ import { isSluiceError } from '../errors.ts'
 import { Sluice } from '../sluice.ts'
 import type { SluiceModuleOptions } from './module-options.ts'
 import { logger } from './nest-log.ts'
-import type { SluiceRegistrar } from './sluice-registrar.ts'
+import { abandon, type SluiceRegistrar } from './sluice-registrar.ts'
 
 /**
  * Starts the workers when all modules are initialised, and drains them when the application ends. NestJS ends modules the
@@ -32,7 +32,7 @@ export class WorkersLifecycle implements OnApplicationBootstrap, OnModuleDestroy
       await registrar.listen(configKey, { isAway })
       if (options.autoStart !== false) await registrar.register(configKey)
     } catch (error) {
-      await registrar.abandon()
+      await abandon(registrar)
       throw error
     }
   }

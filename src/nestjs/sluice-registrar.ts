@@ -11,6 +11,9 @@ import { type PlannedProcessor, type ProcessorPlan, planProcessors } from './pro
 import type { QueueRegistry } from './queue-registry.ts'
 import { isOptionsToken, optionsToken } from './tokens.ts'
 
+/** For an application that does not start. */
+export let abandon: (registrar: SluiceRegistrar) => Promise<void>
+
 /**
  * Gives the methods with `@Process` to their queues. The module does so by itself, unless `autoStart` is false: then
  * `register` starts the workers of this process, whenever the application is ready for them.
@@ -22,6 +25,10 @@ export class SluiceRegistrar {
   readonly #followers = new Map<string, EventFollower>()
   #plan: ProcessorPlan | undefined
   #isStopped = false
+
+  static {
+    abandon = (registrar) => closeAll(registrar.#discovery)
+  }
 
   /** Made by `SluiceModule`. */
   constructor(discovery: DiscoveryService, registry: QueueRegistry) {
@@ -99,11 +106,6 @@ export class SluiceRegistrar {
         path: 'SluiceModule.forRoot',
         problem: `is imported ${count} times: import it once, in the root module. Its Sluice is there for all modules`,
       }))
-  }
-
-  /** The application does not start. */
-  abandon(): Promise<void> {
-    return closeAll(this.#discovery)
   }
 
   /** Lets running jobs end, within the grace of their queue. Submitting goes on. */

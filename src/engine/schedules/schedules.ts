@@ -52,6 +52,9 @@ const pageRules = {
   limit: integer({ min: 1, max: 500, default: 50 }),
 }
 
+/** For their queue: to declare them again when the store has forgotten them, and to end with it. */
+export let insideOfSchedules: (schedules: Schedules) => { declareAgain(): void; close(): void }
+
 /** The repeating jobs of one queue. One job is made for each tick, whatever the number of processes. */
 export class Schedules {
   readonly #requests: Requests
@@ -68,6 +71,13 @@ export class Schedules {
   #cancelCheck: (() => void) | undefined
   #leavePace: (() => void) | undefined
   #isClosed = false
+
+  static {
+    insideOfSchedules = (schedules) => ({
+      declareAgain: () => schedules.#declareAgain(),
+      close: () => schedules.#close(),
+    })
+  }
 
   /** Made by the queue. */
   constructor(parts: {
@@ -157,7 +167,7 @@ export class Schedules {
   }
 
   /** The store has forgotten them: what this process wanted is there again, unless somebody was faster. */
-  declareAgain(): void {
+  #declareAgain(): void {
     this.#declaring ??= this.#declareAll()
       .catch((error: unknown) => {
         const message = 'Schedules could not be stored again after Redis was emptied; it is tried again in a minute.'
@@ -169,7 +179,7 @@ export class Schedules {
       })
   }
 
-  close(): void {
+  #close(): void {
     this.#isClosed = true
     this.#leavePace?.()
     this.#cancelCheck?.()
@@ -191,7 +201,7 @@ export class Schedules {
   async #check(): Promise<void> {
     try {
       const { sinceUs } = await readSchedules(this.#requests, [])
-      if (sinceUs !== this.#sinceUs) this.declareAgain()
+      if (sinceUs !== this.#sinceUs) this.#declareAgain()
     } catch {
       // Redis is away: it is asked again.
     }
