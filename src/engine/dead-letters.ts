@@ -34,16 +34,25 @@ export interface DeadLetter {
 export class DeadLetters {
   readonly #redis: Redis
   readonly #keys: QueueKeys
+  readonly #ready: () => Promise<void>
   readonly #requests: Requests
   readonly #clock: Clock
   readonly #maxPayloadBytes: number
 
   /** Made by the queue. */
-  constructor(parts: { redis: Redis; keys: QueueKeys; requests: Requests; clock: Clock; maxPayloadBytes: number }) {
+  constructor(parts: {
+    redis: Redis
+    keys: QueueKeys
+    requests: Requests
+    clock: Clock
+    maxPayloadBytes: number
+    ready: () => Promise<void>
+  }) {
     this.#clock = parts.clock
     this.#maxPayloadBytes = parts.maxPayloadBytes
     this.#redis = parts.redis
     this.#keys = parts.keys
+    this.#ready = parts.ready
     this.#requests = parts.requests
   }
 
@@ -53,6 +62,7 @@ export class DeadLetters {
       from: integer({ min: 0, default: 0 }),
       count: integer({ min: 1, max: 500, default: 50 }),
     })
+    await this.#ready()
     const found = await readDeadLetters(this.#redis, this.#keys, { from, count })
     return { total: found.total, letters: found.letters.flatMap(toLetter) }
   }
@@ -64,6 +74,7 @@ export class DeadLetters {
       retries: true,
       ...('payload' in options ? { payload: this.#pack(options.payload) } : {}),
     }
+    await this.#ready()
     return (await takeDeadLetter(this.#requests, take)) === 'retried'
   }
 
@@ -102,6 +113,7 @@ export class DeadLetters {
 
   /** The job is gone for good; `queue.job` shows it as cancelled from then on. False: there is no such letter. */
   async discard(key: string): Promise<boolean> {
+    await this.#ready()
     return (await takeDeadLetter(this.#requests, { jobKey: key, retries: false })) === 'discarded'
   }
 }

@@ -15,7 +15,7 @@ const RECENT = 1_000
  * however many they are. It is held from the first to the last of them.
  */
 export class EventFeed {
-  readonly #redis: Redis
+  readonly #anyNode: Redis
   readonly #keys: QueueKeys
   readonly #waiting = new Set<() => void>()
   #followers = 0
@@ -26,8 +26,12 @@ export class EventFeed {
   #failure: { readonly error: unknown } | undefined
 
   constructor(redis: Redis, keys: QueueKeys) {
-    this.#redis = redis.at(keys.events)
+    this.#anyNode = redis
     this.#keys = keys
+  }
+
+  get #redis(): Redis {
+    return this.#anyNode.at(this.#keys.events)
   }
 
   join(): void {

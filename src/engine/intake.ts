@@ -106,7 +106,6 @@ export class Intake {
       queue,
       whenFull: chosen.whenFull ?? settings.whenFull,
       basePriority: chosen.basePriority,
-      maxPending: { queue: settings.maxPending, tenant: settings.maxPendingPerTenant },
       isClosed,
       signal: chosen.signal,
     })

@@ -29,15 +29,21 @@ const learnRules = { level: oneOf(levels, { default: 'normal' }) }
 
 export class LimitControl {
   readonly #requests: Requests
-  readonly #group: string
+  readonly #place: { readonly group: string }
   readonly #clock: Clock
   readonly #acquirer: Acquirer
   readonly #ready: () => Promise<void>
 
   /** Made by the queue. */
-  constructor(parts: { requests: Requests; group: string; clock: Clock; log: Log; ready: () => Promise<void> }) {
+  constructor(parts: {
+    requests: Requests
+    place: { readonly group: string }
+    clock: Clock
+    log: Log
+    ready: () => Promise<void>
+  }) {
     this.#requests = parts.requests
-    this.#group = parts.group
+    this.#place = parts.place
     this.#clock = parts.clock
     this.#ready = parts.ready
     this.#acquirer = new Acquirer({
@@ -89,7 +95,7 @@ export class LimitControl {
   /** Changes limits on every worker at once; the waiting backlog included. What is not named stays. */
   async change(limits: LimitsOption): Promise<void> {
     const patch: Partial<Record<LimitScope, Record<string, LimitChange>>> = {}
-    eachRule(checkLimits('limits.change', limits, this.#group), (scope, rule) => {
+    eachRule(checkLimits('limits.change', limits, this.#place.group), (scope, rule) => {
       patch[scope] ??= {}
       patch[scope][rule.name] = rule
     })

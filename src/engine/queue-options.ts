@@ -14,7 +14,7 @@ import {
 import { attachLimits, type LimitsOption } from '../limits/attachment.ts'
 import { problemOfGroups, type Shared, sharedAmong } from '../limits/shared.ts'
 import { type Level, levels } from '../store/names.ts'
-import type { DeclaredSettings, LimitRules, SettingValues } from '../store/settings.ts'
+import type { Declaration, DeclaredSettings, LimitRules, SettingValues } from '../store/settings.ts'
 import { repeatingAuditRules } from './audit/audit-options.ts'
 import { backoffRules, checkBackoffs, congestionValues } from './congestion-options.ts'
 
@@ -254,30 +254,58 @@ export function checkQueueOptions(name: string, options: QueueOptions | undefine
   return checkOptions(`queue "${name}"`, options, queueRules, checkBackoffs)
 }
 
-type CongestionValue = 'congestion' | 'base_backoff' | 'max_backoff' | 'snapshot' | 'keep_history'
+const sharedTimes = {
+  maxCloseMs: 'max_close',
+  maxProgressMs: 'max_progress',
+  maxWaitMs: 'max_wait',
+  keepIdsMs: 'keep_ids',
+  keepDeadLettersMs: 'keep_dead',
+  keepActionsMs: 'keep_actions',
+  keepResultsMs: 'keep_results',
+  keepEventsMs: 'keep_events',
+} as const
 
-/** The part that all processes share, as the scripts read it. */
+const sharedNumbers = {
+  quantum: 'quantum',
+  alpha: 'alpha',
+  maxStalls: 'max_stalls',
+  maxPending: 'max_pending',
+  maxPendingPerTenant: 'max_pending_tenant',
+  maxEvents: 'max_events',
+} as const
+
+/** Those options that all processes share, as the scripts read them; what is not given is left out. */
+function sharedValues(options: QueueOptions | QueueSettings): Partial<SettingValues> {
+  const values: { -readonly [Name in keyof SettingValues]?: SettingValues[Name] } = {}
+  if (options.share !== undefined) values.strict = options.share === 'strict' ? 1 : 0
+  for (const [option, name] of entriesOf(sharedTimes)) {
+    const given = options[option]
+    if (given !== undefined) values[name] = given * 1000
+  }
+  for (const [option, name] of entriesOf(sharedNumbers)) {
+    const given = options[option]
+    if (given !== undefined) values[name] = given
+  }
+  return { ...values, ...congestionValues(options.congestion ?? {}) }
+}
+
+function entriesOf<Table extends object>(table: Table): [keyof Table, Table[keyof Table]][] {
+  return Object.entries(table) as [keyof Table, Table[keyof Table]][]
+}
+
+/** What a process with these options declares: of what all processes share, only what is given. */
+export function declarationOf(options: QueueOptions | undefined, settings: QueueSettings): Declaration {
+  const { values, limits, ...rest } = declaredSettings(settings)
+  const given = Object.fromEntries(Object.keys(sharedValues(options ?? {})).map((name) => [name, true]))
+  // `{}` says that there are none; whoever does not speak of them leaves them as they are.
+  return { values, given, ...(options?.limits !== undefined && { limits }), ...rest }
+}
+
+/** The part that all processes share, as these settings have it. */
 export function declaredSettings(settings: QueueSettings): DeclaredSettings {
   const { rules, shared } = settings.limits
   return {
-    values: {
-      strict: settings.share === 'strict' ? 1 : 0,
-      max_close: settings.maxCloseMs * 1000,
-      quantum: settings.quantum,
-      alpha: settings.alpha,
-      max_progress: settings.maxProgressMs * 1000,
-      max_wait: settings.maxWaitMs * 1000,
-      max_stalls: settings.maxStalls,
-      max_pending: settings.maxPending,
-      max_pending_tenant: settings.maxPendingPerTenant,
-      keep_ids: settings.keepIdsMs * 1000,
-      keep_dead: settings.keepDeadLettersMs * 1000,
-      keep_actions: settings.keepActionsMs * 1000,
-      keep_results: settings.keepResultsMs * 1000,
-      keep_events: settings.keepEventsMs * 1000,
-      max_events: settings.maxEvents,
-      ...(congestionValues(settings.congestion) as Pick<SettingValues, CongestionValue>),
-    },
+    values: sharedValues(settings) as SettingValues,
     limits: rules,
     ...(shared.length > 0 && { shared: Object.fromEntries(shared.map(({ name, rule }) => [name, rule])) }),
   }

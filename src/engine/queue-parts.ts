@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../clock.ts'
-import { type QueueKeys, queueKeys } from '../store/keys.ts'
+import type { QueueKeys } from '../store/keys.ts'
 import type { Redis } from '../store/redis.ts'
 import { Requests } from '../store/requests.ts'
 import type { DueWork } from '../store/scripts/finish-and-claim.ts'
@@ -19,7 +19,8 @@ import { Intake, type SubmitOptions, type SubmittedJob } from './intake.ts'
 import { LimitControl } from './limit-control.ts'
 import type { Log } from './log.ts'
 import { QueueFigures } from './queue-figures.ts'
-import { checkQueueOptions, type QueueOptions, type QueueSettings } from './queue-options.ts'
+import { checkQueueOptions, declarationOf, type QueueOptions, type QueueSettings } from './queue-options.ts'
+import { QueuePlace } from './queue-place.ts'
 import { Registration } from './registration.ts'
 import { RunEnds } from './run-ends.ts'
 import { insideOfSchedules, Schedules } from './schedules/schedules.ts'
@@ -86,14 +87,14 @@ export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueuePa
   const { maxPayloadBytes, leaseMs, shutdownGraceMs: graceMs, unknownTypeMs } = settings
   const { group } = settings.limits.shared[0] ?? { group: name }
   const [figures, ends] = [new QueueFigures(), new RunEnds()]
-  const keys = queueKeys(prefix, name, client, group)
+  const place = new QueuePlace({ prefix, queue: name, group, client })
+  const { keys } = place
   const feed = new EventFeed(redis, keys)
   const registration = new Registration({
     ...given,
-    group,
     queue: name,
-    keys,
-    settings,
+    place,
+    declaration: declarationOf(given.options, settings),
     isObserver: given.isObserver ?? false,
     declare: async (hasForgotten) => {
       await aggregates.declare()
@@ -106,8 +107,9 @@ export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueuePa
     new Requests({
       redis,
       client,
-      keys: queueKeys(prefix, name, client, group),
+      keys: place.keysOf(client),
       register: (isAgain) => registration.register(isAgain),
+      knownSince: () => registration.knownSince,
     })
   const requests = requestsOf(client)
   const dutyRequests = requestsOf(`${client}-duties`)
@@ -129,8 +131,8 @@ export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueuePa
     recordCongestion: () => recorder.record(),
   }
   const claimer = new Claimer({ ...given, ...besides, requests, settings, figures, ends })
-  const limits = new LimitControl({ ...given, requests, group, ready })
-  const deadLetters = new DeadLetters({ ...given, keys, requests, maxPayloadBytes })
+  const limits = new LimitControl({ ...given, requests, place, ready })
+  const deadLetters = new DeadLetters({ ...given, keys, requests, maxPayloadBytes, ready })
   const schedules = new Schedules({
     requests,
     maxPayloadBytes,

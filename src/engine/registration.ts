@@ -1,18 +1,17 @@
 import { InvalidOptionsError, UnknownQueueError } from '../errors.ts'
-import { isRegistered, isStillHome, moveIn } from '../store/home.ts'
-import type { QueueKeys } from '../store/keys.ts'
+import { type Home, homeOf, isRegistered, isStillHome, moveIn } from '../store/home.ts'
 import type { Redis } from '../store/redis.ts'
 import { assertFormat, registerQueue } from '../store/scripts/register-queue.ts'
-import { declaredSettings, type QueueSettings } from './queue-options.ts'
+import type { Declaration } from '../store/settings.ts'
+import type { QueuePlace } from './queue-place.ts'
 
 interface RegistrationParts {
   readonly queue: string
   readonly prefix: string
-  readonly group: string
   readonly client: string
   readonly redis: Redis
-  readonly keys: QueueKeys
-  readonly settings: QueueSettings
+  readonly place: QueuePlace
+  readonly declaration: Declaration
   /** Looks at what others have declared, and declares nothing. */
   readonly isObserver: boolean
   /** What else of the queue is to be declared: always, and when the store had forgotten it. */
@@ -23,8 +22,8 @@ interface RegistrationParts {
 export class Registration {
   readonly #parts: RegistrationParts
   #registered: Promise<void> | undefined
-  /** The store has known the queue: not before the first registration has ended, however many are under way. */
-  #wasKnown = false
+  /** As the store said; '' before the first registration has ended, however many are under way. */
+  #knownSince = ''
 
   constructor(parts: RegistrationParts) {
     this.#parts = parts
@@ -38,43 +37,70 @@ export class Registration {
     return this.#registered
   }
 
+  /** When the store came to know the queue, as this process was told; '': it was not yet. */
+  get knownSince(): string {
+    return this.#knownSince
+  }
+
   /** @param isAgain - The store does not know the queue. If it did once, it has forgotten its grants as well. */
   async register(isAgain: boolean): Promise<void> {
-    const { redis, keys, settings, isObserver, declare } = this.#parts
+    const { redis, place, declaration, isObserver, declare } = this.#parts
     if (isObserver) return this.#assertKnown()
-    const hasForgotten = isAgain && this.#wasKnown
+    const knewSince = isAgain ? this.#knownSince : ''
+    let knownSince: string
     do {
       await this.#moveIn()
-      await registerQueue(redis, keys, declaredSettings(settings), { isAgain: hasForgotten })
+      knownSince = await registerQueue(redis, place.keys, declaration, { knewSince })
     } while (!(await isStillHome(redis, this.#resident())))
-    this.#wasKnown = true
-    await declare(hasForgotten)
+    this.#knownSince = knownSince
+    await declare(knewSince !== '')
   }
 
   /** Jobs of a queue are in one group: another would be another queue, and what it has would wait for ever. */
   async #moveIn(): Promise<void> {
-    const { redis, group, queue } = this.#parts
-    const elsewhere = await moveIn(redis, this.#resident())
-    if (!elsewhere) return
-    const shared = elsewhere.group === queue ? 'without shared limits' : `with limits of group "${elsewhere.group}"`
-    const why = this.#wasKnown
-      ? `put the queue into group "${group}", but another process has moved it to group "${elsewhere.group}" since. `
-      : `would put the queue into group "${group}", but it has ${elsewhere.jobs} jobs in group "${elsewhere.group}". `
-    const what = this.#wasKnown
-      ? `Restart this process with the limits that the other one has (${shared})`
+    const { redis, place } = this.#parts
+    for (;;) {
+      const elsewhere = await moveIn(redis, this.#resident())
+      if (!elsewhere) return
+      if (this.#saysWhere || this.#knownSince !== '') throw this.#livesElsewhere(elsewhere)
+      place.moveTo(elsewhere.group)
+    }
+  }
+
+  /** The limits of a queue say what group it is in; a process that gives none goes where others have put it. */
+  get #saysWhere(): boolean {
+    return this.#parts.declaration.limits !== undefined
+  }
+
+  #livesElsewhere({ group, jobs }: Home): InvalidOptionsError {
+    const { place, queue } = this.#parts
+    const shared = group === queue ? 'without shared limits' : `with limits of group "${group}"`
+    const isLeftBehind = this.#knownSince !== ''
+    if (!this.#saysWhere) {
+      const problem = `are not given, and another process has moved the queue to group "${group}" since. Restart this process: it goes there then`
+      return new InvalidOptionsError(`queue "${queue}"`, [{ path: 'limits', problem }])
+    }
+    const why = isLeftBehind
+      ? `put the queue into group "${place.group}", but another process has moved it to group "${group}" since. `
+      : `would put the queue into group "${place.group}", but it has ${jobs} jobs in group "${group}". `
+    const what = isLeftBehind
+      ? `Restart this process with the limits that the other one has (${shared}), or without any`
       : `Open it ${shared} until these have ended`
-    const problem = `${why}${what}, or give the limits that group: sluice.limit(name, definition, { group: '${elsewhere.group}' })`
-    throw new InvalidOptionsError(`queue "${queue}"`, [{ path: 'limits', problem }])
+    const problem = `${why}${what}, or give the limits that group: sluice.limit(name, definition, { group: '${group}' })`
+    return new InvalidOptionsError(`queue "${queue}"`, [{ path: 'limits', problem }])
   }
 
   #resident() {
-    const { prefix, group, queue, client } = this.#parts
-    return { prefix, group, name: queue, client, mayMove: !this.#wasKnown }
+    const { prefix, place, queue, client } = this.#parts
+    const mayMove = this.#saysWhere && this.#knownSince === ''
+    return { prefix, group: place.group, name: queue, client, mayMove }
   }
 
   async #assertKnown(): Promise<void> {
-    const { redis, keys, queue } = this.#parts
+    const { redis, place, prefix, queue } = this.#parts
     await redis.ready()
+    if (!this.#saysWhere) place.moveTo(await homeOf(redis, prefix, queue))
+    const { keys } = place
     if (!(await isRegistered(redis, keys))) throw new UnknownQueueError({ queue })
     await assertFormat(redis, keys)
   }

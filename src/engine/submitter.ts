@@ -4,6 +4,7 @@ import { actionOfLane, fromToken } from '../store/names.ts'
 import { decodeRecord } from '../store/record.ts'
 import type { Requests } from '../store/requests.ts'
 import { readCounts } from '../store/scripts/read-counts.ts'
+import { readSettings } from '../store/scripts/read-settings.ts'
 import {
   type CostlyJob,
   entriesPerJob,
@@ -63,7 +64,6 @@ export class Submitter {
   readonly #requests: Requests
   readonly #queue: string
   readonly #whenFull: 'wait' | 'error'
-  readonly #maxPending: { queue: number; tenant: number }
   readonly #basePriority: number | undefined
   readonly #isClosed: () => boolean
   readonly #signal: AbortSignal | undefined
@@ -84,7 +84,6 @@ export class Submitter {
     requests: Requests
     queue: string
     whenFull: 'wait' | 'error'
-    maxPending: { queue: number; tenant: number }
     basePriority: number | undefined
     isClosed: () => boolean
     /** Aborted: nothing more is sent, and nobody waits for room. */
@@ -94,7 +93,6 @@ export class Submitter {
     this.#requests = options.requests
     this.#queue = options.queue
     this.#whenFull = options.whenFull
-    this.#maxPending = options.maxPending
     this.#basePriority = options.basePriority
     this.#isClosed = options.isClosed
     this.#signal = options.signal
@@ -256,9 +254,12 @@ export class Submitter {
     return undefined
   }
 
-  /** With two bounds, the queue's counts say which one it was; they are read a moment later, when jobs may have left. */
+  /**
+   * The bounds may be another process's. With two of them, the queue's counts say which one it was; they are read a moment
+   * later, when jobs may have left.
+   */
   async #fullError(line: Line): Promise<QueueFullError> {
-    const { queue, tenant } = this.#maxPending
+    const { max_pending: queue, max_pending_tenant: tenant } = (await readSettings(this.#requests)).values
     if (tenant === 0 || (queue > 0 && (await this.#isQueueFull(queue)))) {
       return new QueueFullError({ queue: this.#queue, maxPending: queue })
     }

@@ -225,8 +225,9 @@ export class Metrics {
   async #read(queue: Queue): Promise<Reading> {
     const { redis } = this.#store
     const { name } = queue
-    const { figures, requests } = insideOf(queue)
+    const { figures, registration, requests } = insideOf(queue)
     const { keys } = requests
+    await registration.ready()
     const [counted, limits, tenants, congestion, due, schedules, letters] = await Promise.all([
       readAllCounts(requests),
       queue.limits.list(),

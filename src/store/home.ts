@@ -64,6 +64,12 @@ export async function isStillHome(redis: Redis, queue: Resident): Promise<boolea
   })
 }
 
+/** The group that a queue lives in, for whoever only looks at it: where it comes from, if it is on its way. */
+export async function homeOf(redis: Redis, prefix: string, name: string): Promise<string> {
+  const noted = (await redis.call('GET', homeKey(prefix, name))) as string | null
+  return noted?.split(TO)[0] ?? name
+}
+
 async function stepIn(redis: Redis, queue: Resident): Promise<Home | undefined | 'again'> {
   const { prefix, name, group, mayMove } = queue
   const key = homeKey(prefix, name)

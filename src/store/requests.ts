@@ -73,9 +73,11 @@ const UNCONFIRMED: ReadonlySet<string> = new Set(
  */
 export class Requests<Keys extends GroupKeys = QueueKeys> {
   readonly client: string
-  readonly #redis: Redis
+  readonly #anyNode: Redis
+  #node: { readonly key: string; readonly redis: Redis } | undefined
   readonly #keys: Keys
   readonly #register: (isAgain: boolean) => Promise<void>
+  readonly #knownSince: () => string
   readonly #unsettled = new Set<number>()
   #lastNumber = 0
   #waiting: (() => void)[] = []
@@ -85,15 +87,29 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
     redis: Redis
     keys: Keys
     register: (isAgain: boolean) => Promise<void>
+    knownSince?: () => string
   }) {
     this.client = options.client
-    this.#redis = options.redis.at(options.keys.groupLimits)
+    this.#anyNode = options.redis
     this.#keys = options.keys
     this.#register = options.register
+    this.#knownSince = options.knownSince ?? (() => '')
+  }
+
+  /** The node that has the keys: they may move until the queue is registered. */
+  get #redis(): Redis {
+    const key = this.#keys.groupLimits
+    if (this.#node?.key !== key) this.#node = { key, redis: this.#anyNode.at(key) }
+    return this.#node.redis
   }
 
   get serverId(): string {
     return this.#redis.serverId
+  }
+
+  /** When the store came to know the queue, as it said when this process registered; '': it has not. */
+  get knownSince(): string {
+    return this.#knownSince()
   }
 
   get keys(): Keys {

@@ -81,12 +81,20 @@ export interface SettingValues {
   readonly keep_history: number
 }
 
-export interface DeclaredSettings {
+/** What a process declares when it registers a queue. */
+export interface Declaration {
+  /** All of them: those that are not given are the defaults, for a store in which nobody has given them. */
   readonly values: SettingValues
-  readonly limits: LimitRules
+  /** Names of the values that are given; the others stay as they were declared before. */
+  readonly given: Readonly<Partial<Record<keyof SettingValues, true>>>
+  /** Undefined: they stay as well. */
+  readonly limits?: LimitRules
   /** Rules of the shared limits among them, by the group's names. */
   readonly shared?: Readonly<Record<string, LimitRule>>
 }
+
+/** What a queue stands under by what is declared. */
+export type DeclaredSettings = Required<Pick<Declaration, 'values' | 'limits'>> & Pick<Declaration, 'shared'>
 
 /** A rule in place of the declared one; `none`: no such limit; `declared`: as the code says. */
 export type LimitChange = AttachedRule | { readonly kind: 'none' } | { readonly kind: 'declared' }

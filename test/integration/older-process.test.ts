@@ -34,12 +34,11 @@ async function olderProcessDeclares(): Promise<void> {
   onTestFinished(() => redis.close())
   const bucket = { name: 'queue', kind: 'bucket', count: 500, window: 1_000_000, burst: 5, jitter: 50_000 } as const
   const limits = { queue: [bucket], high: [], normal: [], low: [], tenant: [] }
-  await registerQueue(
-    redis,
-    queueKeys(engine.prefix, 'q', 'older'),
-    { values: declaredByOlder, limits },
-    { isAgain: false },
-  )
+  const keys = queueKeys(engine.prefix, 'q', 'older')
+  // It replaced all that was declared before, and did not say what of its own was given.
+  await redis.call('HDEL', keys.settings, 'declared')
+  await registerQueue(redis, keys, { values: declaredByOlder, given: {}, limits }, { knewSince: '' })
+  await redis.call('HSET', keys.settings, 'declared', JSON.stringify({ values: declaredByOlder, limits }))
 }
 
 it('serves a queue whose settings an older process has declared last, pushed-back, failed and delayed jobs too', async () => {

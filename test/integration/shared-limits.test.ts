@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { homeKey } from '../../src/store/keys.ts'
 import { busiestWindow } from '../support/arrivals.ts'
+import { all } from '../support/all.ts'
 import { Countdown } from '../support/countdown.ts'
 import { until } from '../support/until.ts'
 import { useEngine } from './engine.ts'
@@ -77,7 +78,7 @@ describe('a queue that has jobs', () => {
 
     await moved.submit({ type: 'T' })
 
-    const late = engine.sluice().queue('q')
+    const late = engine.sluice().queue('q', { limits: {} })
     await expect(late.submit({ type: 'T' })).rejects.toThrow(
       'has 1 jobs in group "github". Open it with limits of group',
     )
@@ -85,12 +86,37 @@ describe('a queue that has jobs', () => {
     await job?.succeed()
     await late.submit({ type: 'T' })
   })
+
+  it('is followed into its group by a process that gives no limits, whatever that does there', async () => {
+    const sluice = engine.sluice()
+    const github = sluice.limit('github', '500/s')
+    const worker = sluice.queue('q', { limits: { github } })
+    const { id } = await worker.submit({ type: 'T' })
+    const byName = engine.sluice().queue('q')
+
+    const counts = await byName.counts()
+    const limits = await byName.limits.list()
+    const second = await byName.submit({ type: 'T', delayMs: 60_000 })
+    const canceled = await byName.cancel(second.id)
+    const claimed = await byName.claim(1)
+    const events = byName.events({ follow: false, from: '0' })
+    await claimed[0]?.fail(new Error('no'))
+
+    expect(counts).toMatchObject({ waiting: 1 })
+    expect(limits).toMatchObject([{ name: 'github', limit: 500 }])
+    expect(canceled).toBe('canceled')
+    expect(claimed.map((job) => job.id)).toEqual([id])
+    expect((await all(events)).map(({ type }) => type)).toContain('job.failed')
+    expect(await worker.counts()).toMatchObject({ submitted: 2, canceled: 1, delayed: 1 })
+  })
 })
 
 describe('a queue that a deploy moves into a group while processes of the old code are there', () => {
   it('takes nothing more where it was: they are refused, and what they would have stranded is not accepted', async () => {
     const old = engine.sluice()
     const before = old.queue('q')
+    const declaring = engine.sluice().queue('q', { limits: { queue: '1000/s' } })
+    await declaring.counts()
     await before.submit({ type: 'T' })
     for (const job of await before.claim(1)) await job.succeed()
     const sluice = engine.sluice()
@@ -98,6 +124,9 @@ describe('a queue that a deploy moves into a group while processes of the old co
     await moved.claim(1)
 
     await expect(before.submit({ type: 'T' })).rejects.toThrow(
+      'limits are not given, and another process has moved the queue to group "github" since. Restart this process',
+    )
+    await expect(declaring.submit({ type: 'T' })).rejects.toThrow(
       /put the queue into group "q", but another process has moved it to group "github" since\. Restart this process with the limits that the other one has/,
     )
     await expect(before.claim(1)).rejects.toMatchObject({ code: 'SLUICE_INVALID_OPTIONS' })

@@ -286,7 +286,20 @@ const weighted: readonly (readonly [number, fc.Arbitrary<Action>])[] = [
   [4, fc.record({ do: fc.constant('admit' as const), client, which, isZombie: rarely(5) })],
   [5, fc.record({ do: fc.constant('cancel' as const), client, which })],
   [3, settings],
-  [1, declared.map((each) => ({ do: 'declare', declared: each }))],
+  [
+    1,
+    fc.record({
+      do: fc.constant('declare' as const),
+      declared,
+      gives: fc.constantFrom(
+        { share: true, limits: true },
+        { share: true, limits: true },
+        { share: false, limits: true },
+        { share: true, limits: false },
+        { share: false, limits: false },
+      ),
+    }),
+  ],
   [5, tenantPatch],
   [
     2,

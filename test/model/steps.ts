@@ -22,7 +22,7 @@ import { takeBackAction } from '../../src/store/scripts/take-back-action.ts'
 import { takeDeadLetter } from '../../src/store/scripts/take-dead-letter.ts'
 import { type DutyTaker, takeDuty } from '../../src/store/scripts/take-duty.ts'
 import { watchAction } from '../../src/store/scripts/watch-action.ts'
-import type { DeclaredSettings, SettingsPatch } from '../../src/store/settings.ts'
+import type { Declaration, DeclaredSettings, SettingsPatch } from '../../src/store/settings.ts'
 import { isClosed, isOver, type Action as OpenAction } from './reference/action.ts'
 import { inLaneOrder } from './reference/recovery.ts'
 import { claimedTextOf, type Job, textOf } from './reference/tenant.ts'
@@ -72,8 +72,8 @@ export type Action =
   | { readonly do: 'wait'; readonly us: number }
   | { readonly do: 'cancel'; readonly client: number; readonly which: number }
   | { readonly do: 'settings'; readonly patch: SettingsPatch }
-  /** Other code is deployed: its limits and how they are shared; the other values stay. */
-  | { readonly do: 'declare'; readonly declared: DeclaredSettings }
+  /** Other code is deployed, with its limits and how they are shared as far as it gives them; what it does not give stays. */
+  | { readonly do: 'declare'; readonly declared: DeclaredSettings; readonly gives: { share: boolean; limits: boolean } }
   | { readonly do: 'tenant'; readonly tenant: string; readonly patch: TenantPatch }
   | { readonly do: 'pause'; readonly level: Level | undefined; readonly isPaused: boolean }
   | { readonly do: 'letter'; readonly client: number; readonly which: number; readonly retries: boolean }
@@ -173,10 +173,14 @@ async function perform(world: World, action: Action): Promise<void> {
       model.changeSettings(action.patch, now)
       return
     case 'declare': {
-      const { values, limits } = action.declared
-      const declared = { values: { ...model.declared.values, strict: values.strict }, limits }
-      await world.register(declared)
-      model.declare(declared, now)
+      const { gives, declared } = action
+      const declaration: Declaration = {
+        values: declared.values,
+        given: gives.share ? { strict: true } : {},
+        ...(gives.limits && { limits: declared.limits }),
+      }
+      await world.register(declaration)
+      model.declare(declaration, now)
       return
     }
     case 'tenant':

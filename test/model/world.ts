@@ -10,7 +10,8 @@ import { readCounts } from '../../src/store/scripts/read-counts.ts'
 import { readLimits } from '../../src/store/scripts/read-limits.ts'
 import { registerQueue } from '../../src/store/scripts/register-queue.ts'
 import type { Duty } from '../../src/store/scripts/take-duty.ts'
-import type { DeclaredSettings } from '../../src/store/settings.ts'
+import type { Declaration, DeclaredSettings } from '../../src/store/settings.ts'
+import { declareAll } from '../support/declare-all.ts'
 import { dumpKeyspace, type Keyspace } from '../support/keyspace.ts'
 import { predictKeyspace, readable } from './keyspace-model.ts'
 import { QueueModel } from './reference/queue-model.ts'
@@ -107,7 +108,7 @@ export class World {
     clients: number,
   ): Promise<World> {
     const world = new World(prefix, redis, direct, declared)
-    await world.register(declared)
+    await world.register(declareAll(declared))
     for (const type of world.model.aggregated) {
       await redis.call('HSET', queueKeys(prefix, QUEUE, '').queue, `aggregated:${type}`, '1')
     }
@@ -115,9 +116,9 @@ export class World {
     return world
   }
 
-  register(declared: DeclaredSettings): Promise<void> {
+  async register(declaration: Declaration): Promise<void> {
     const keys = queueKeys(this.prefix, QUEUE, '')
-    return registerQueue(this.#storeOf(), keys, declared, { isAgain: false, nowUs: this.nowUs })
+    await registerQueue(this.#storeOf(), keys, declaration, { knewSince: '', nowUs: this.nowUs })
   }
 
   get nowUs(): string {

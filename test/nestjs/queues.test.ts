@@ -56,6 +56,39 @@ describe('a queue', () => {
     expect(application.get(Sluice).queue('mail')).toBe(mail)
   })
 
+  it('keeps the options of the application that gives them when another one has its name alone', async () => {
+    const limits = { tenant: '3/s' }
+    const workers = await applications.start({
+      imports: [SluiceModule.registerQueue({ name: 'mail', limits, maxPending: 1, whenFull: 'error' })],
+    })
+    await workers.get<Queue>(getQueueToken('mail'), { strict: false }).counts()
+
+    const web = await applications.start({ imports: [SluiceModule.registerQueue({ name: 'mail' })] })
+    const mail = web.get<Queue>(getQueueToken('mail'), { strict: false })
+    await mail.submit({ type: 'SEND' })
+
+    expect(await mail.limits.status('tenant', 'default')).toMatchObject({ limit: 3 })
+    await expect(mail.submit({ type: 'SEND' }, { whenFull: 'error' })).rejects.toMatchObject({ maxPending: 1 })
+  })
+
+  it('declares the defaults of its application as its own options', async () => {
+    const registered = [SluiceModule.registerQueue({ name: 'mail' })]
+    const first = await applications.start(
+      { imports: registered },
+      { defaults: { queue: { limits: { queue: '5/s' } } } },
+    )
+    await first.get<Queue>(getQueueToken('mail'), { strict: false }).counts()
+
+    const second = await applications.start(
+      { imports: registered },
+      { defaults: { queue: { limits: { queue: '9/s' } } } },
+    )
+    const mail = second.get<Queue>(getQueueToken('mail'), { strict: false })
+    await mail.counts()
+
+    expect(await mail.limits.status('queue')).toMatchObject({ limit: 9 })
+  })
+
   it('may be wanted by name before a factory elsewhere has made its options', async () => {
     const application = await applications.start({
       imports: [

@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert'
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { decodeJobs, type LeasedJob } from '../../engine/job.ts'
-import { checkQueueOptions, declaredSettings, type QueueOptions } from '../../engine/queue-options.ts'
+import { checkQueueOptions, declarationOf, declaredSettings, type QueueOptions } from '../../engine/queue-options.ts'
 import type { LimitDefinition } from '../../limits/definition.ts'
 import { parseLimit } from '../../limits/definition.ts'
 import { queueKeys } from '../../store/keys.ts'
@@ -135,8 +135,10 @@ class SideBySide {
     const settings = checkQueueOptions('q', this.#options)
     const { values, limits } = declaredSettings(settings)
     const keys = queueKeys(`seed${seed}`, 'q', 'me')
-    const register = () =>
-      registerQueue(redis, keys, declaredSettings(settings), { isAgain: false, nowUs: String(this.#now) })
+    const declaration = declarationOf(this.#options, settings)
+    const register = async () => {
+      await registerQueue(redis, keys, declaration, { knewSince: '', nowUs: String(this.#now) })
+    }
     this.#requests = new Requests({ client: 'me', redis, keys, register })
     this.#virtual = new VirtualQueue(values, limits as SchedulerLimits)
     const template = limits.tenant as LimitRule[]

@@ -53,9 +53,30 @@ local function shared_among(limits)
   return found
 end
 
--- Both are decoded from JSON; answers the packed field.
-function settings.compile(declared, changed)
-  local compiled = {}
+-- What is declared once a process has registered. What it does not give stays as others gave it, else it is the default,
+-- which the process says as well. (Versions that do not say what is given declared their defaults like the rest: of
+-- theirs only the limits stay.) `earlier`: what was declared before, {} if nothing was.
+function settings.declare(earlier, wanted)
+  local declared = { values = {}, given = {}, limits = wanted.limits or earlier.limits or {} }
+  for name, value in pairs(wanted.values) do
+    declared.values[name] = value
+  end
+  for name in pairs(earlier.given or {}) do
+    declared.given[name] = true
+    if not wanted.given[name] then
+      declared.values[name] = earlier.values[name]
+    end
+  end
+  for name in pairs(wanted.given) do
+    declared.given[name] = true
+  end
+  return declared
+end
+
+-- Both are decoded from JSON; `known_since` tells claims that the store was emptied since their process registered, and
+-- that it has to say again what it declares. Answers the packed field.
+function settings.compile(declared, changed, known_since)
+  local compiled = { known_since = known_since }
   for name, value in pairs(declared.values) do
     compiled[name] = value
   end
@@ -68,12 +89,12 @@ function settings.compile(declared, changed)
   return cmsgpack.pack(compiled)
 end
 
-local function is_same(a, b)
+function settings.is_same(a, b)
   if type(a) ~= "table" or type(b) ~= "table" then
     return a == b
   end
   for name, value in pairs(a) do
-    if not is_same(value, b[name]) then
+    if not settings.is_same(value, b[name]) then
       return false
     end
   end
@@ -89,7 +110,7 @@ end
 -- order of names does, and where one version stores that there are none and another nothing.)
 function settings.have_same_limits(a, b)
   for _, scope in ipairs(SCOPES) do
-    if not is_same(a.limits[scope] or {}, b.limits[scope] or {}) then
+    if not settings.is_same(a.limits[scope] or {}, b.limits[scope] or {}) then
       return false
     end
   end

@@ -40,7 +40,7 @@ changed = settings.merge(changed, wanted)
 if wanted.limits then
   events.add(q, "limits.changed", {})
 end
-local packed = settings.compile(declared, changed)
+local packed = settings.compile(declared, changed, q.settings.known_since)
 local lift = lifting.open(q)
 
 redis.call("HSET", settings_key, "changed", cjson.encode(changed))

@@ -22,7 +22,7 @@ it('puts values and limits in the place of the declared ones', async () => {
     events: ['type limits.changed'],
     queue: {
       settings:
-        '{"alpha":0,"base_backoff":1000000,"congestion":true,"has_limits":true,"keep_actions":604800000000,"keep_dead":604800000000,"keep_events":86400000000,"keep_history":3600000000,"keep_ids":172800000000,"keep_results":86400000000,"limits":{"queue":[{"burst":5,"count":500,"jitter":50000,"kind":"bucket","name":"queue","window":1000000}],"tenant":[{"burst":1,"count":1,"jitter":0,"kind":"bucket","name":"tenant","window":1000000}]},"max_backoff":120000000,"max_close":3600000000,"max_events":10000,"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":7,"snapshot":10000000,"strict":0}',
+        '{"alpha":0,"base_backoff":1000000,"congestion":true,"has_limits":true,"keep_actions":604800000000,"keep_dead":604800000000,"keep_events":86400000000,"keep_history":3600000000,"keep_ids":172800000000,"keep_results":86400000000,"known_since":"1000000000","limits":{"queue":[{"burst":5,"count":500,"jitter":50000,"kind":"bucket","name":"queue","window":1000000}],"tenant":[{"burst":1,"count":1,"jitter":0,"kind":"bucket","name":"tenant","window":1000000}]},"max_backoff":120000000,"max_close":3600000000,"max_events":10000,"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":7,"snapshot":10000000,"strict":0}',
     },
     settings: {
       changed:

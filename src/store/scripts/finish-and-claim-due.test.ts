@@ -11,7 +11,7 @@ describe('what is due', () => {
     await store.begin({ limits: { tenant: { kind: 'concurrency', max: 1 } } })
     for (let n = 0; n < 70; n++) await store.submit(`t${n}`, 2)
     for (let left = 70; left > 0; ) left -= (await store.claim(100)).jobs.length / 2
-    await store.register({})
+    await store.register({ limits: {} })
 
     const first = await store.claim(5, { levels: 'high' })
     const second = await store.claim(5, { levels: 'high' })

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { shortly } from '../../../test/support/script-store/script-jobs.ts'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
-import { checkQueueOptions, declaredSettings } from '../../engine/queue-options.ts'
+import { checkQueueOptions, declarationOf } from '../../engine/queue-options.ts'
 import { parseLimit, type WindowDefinition } from '../../limits/definition.ts'
 import { zoneOffsets } from '../../limits/zone-offsets.ts'
-import type { DeclaredSettings, WindowRule } from '../settings.ts'
+import type { Declaration, WindowRule } from '../settings.ts'
 import { readLimits } from './read-limits.ts'
 import { registerQueue } from './register-queue.ts'
 
@@ -131,12 +131,12 @@ describe('a window of days in a time zone', () => {
     const plain = parseLimit('queue', window(4, windowMs, { offsetMs })) as WindowRule
     const rule = { ...plain, zones: zoneOffsets(zone, new Date(text)) }
     await store.empty()
-    const declared: DeclaredSettings = {
-      ...declaredSettings(checkQueueOptions('q', {})),
+    const declaration: Declaration = {
+      ...declarationOf({}, checkQueueOptions('q', {})),
       limits: { queue: [rule], high: [], normal: [], low: [], tenant: [] },
     }
     store.now = us(text)
-    await registerQueue(store.redis, store.keys(), declared, { isAgain: false, nowUs: store.nowUs })
+    await registerQueue(store.redis, store.keys(), declaration, { knewSince: '', nowUs: store.nowUs })
     await store.submit('a', 20)
   }
 

@@ -54,7 +54,8 @@ local lease = tonumber(ARGV[7]) -- µs
 local idle_for = tonumber(ARGV[8]) -- µs for which the client waits to be woken if it gets too few; 0: not
 local has_suspect = tonumber(ARGV[9]) -- 1: the client runs a job that has outlived a lease before
 local max_bytes = tonumber(ARGV[10]) -- of records in the reply, unless the first is larger
-local finished, finished_from = ARGV, 11 -- list: how many lessons, these (see the module of that name); how many
+local known_since = ARGV[11] -- when the store came to know the queue, as the caller was told; empty: it does not say
+local finished, finished_from = ARGV, 12 -- list: how many lessons, these (see the module of that name); how many
 -- claims had successes; of each its fence, jobs not told of
 -- before, how many succeeded, how many are named (all or none), these, and how many groups they are in; of each group
 -- its tenant, the level it stood on, its lane if that is an action's, and how many; for an action also measures, how
@@ -89,6 +90,11 @@ local q = queue.open({
   backlog = backlog_key, group_limits = group_limits_key, group_queues = group_queues_key,
 }, now)
 if not q then
+  return { "unregistered" }
+end
+local since = q.settings.known_since
+if since and since ~= known_since and known_since ~= "" then
+  -- Emptied since then, and somebody else has made it known again: with what they declare, without what the caller does.
   return { "unregistered" }
 end
 queue.notice_server(q, server)

@@ -360,3 +360,39 @@ it('finishes and claims while Redis is out of memory', async () => {
   expect(shortly(second)).toBe('a2')
   expect(await store.counts('running', 'delayed')).toEqual([1, 1])
 })
+
+describe('a claim of a process that registered', () => {
+  it('goes on while the store knows the queue since then', async () => {
+    const since = await store.register({ limits: { queue: '500/s' } })
+    await store.submit('a', 1)
+
+    const claimed = await store.claimKnowing(since)
+
+    expect(shortly(claimed)).toBe('a1')
+  })
+
+  it('is told to register when the store came to know it later, and takes nothing', async () => {
+    await store.submit('a', 1)
+
+    const { changes } = await store.changesOf(() =>
+      expect(store.claimKnowing('900000000')).rejects.toThrow('unregistered'),
+    )
+
+    expect(changes).toEqual({})
+  })
+
+  it('goes on where an older version has made the queue known, which does not say since when', async () => {
+    await store.submit('a', 1)
+    await store.client.eval(
+      `local packed = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'settings'))
+       packed.known_since = nil
+       return redis.call('HSET', KEYS[1], 'settings', cmsgpack.pack(packed))`,
+      1,
+      store.keys().queue,
+    )
+
+    const claimed = await store.claimKnowing('900000000')
+
+    expect(shortly(claimed)).toBe('a1')
+  })
+})

@@ -137,6 +137,7 @@ function exchange(
       idleFor: claim.idleForMs * 1000,
       hasSuspect: claim.hasSuspect ? 1 : 0,
       maxBytes: LARGEST_REPLY,
+      knownSince: requests.knownSince,
       finished,
     }),
     giveUpAfterMs === undefined ? {} : { giveUpAfterMs },

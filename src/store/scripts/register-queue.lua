@@ -1,9 +1,11 @@
 #!lua flags=allow-oom
--- Makes the queue known with the settings its code declares, and the limits it shares with other queues; what operators
--- changed while running stays on top. Where that makes the limits others than before (a deploy), tenants that these had
--- parked are put back in line, as when an operator changes them.
--- Replies {"registered"}, {"again"} if an earlier change of limits is still being carried out (call again), or
--- {"format", stored} when a version wrote the queue that does not work beside the caller's: nothing was done.
+-- Makes the queue known with the settings its code declares, and the limits it shares with other queues. What the caller
+-- does not give stays as others declared it, and what operators changed while running stays on top. Where that makes the
+-- limits others than before (a deploy), tenants that these had parked are put back in line, as when an operator changes
+-- them.
+-- Replies {"registered", since}: when the store came to know the queue; {"again"} if an earlier change of limits is
+-- still being carried out (call again), or {"format", stored} when a version wrote the queue that does not work beside
+-- the caller's: nothing was done.
 local time = require "time"
 local queue = require "queue"
 local opening = require "opening"
@@ -26,11 +28,11 @@ local group_queues_key = KEYS[15] -- zset: queue of the group → when it last w
 local limits_key = KEYS[16] -- hash: state of the queue's limits
 local now_given = ARGV[1] -- µs; empty: the server's time
 local server = ARGV[2] -- id of the server the client is connected to
-local declared = ARGV[3] -- JSON: values, limits
+local declaration = ARGV[3] -- JSON: values, defaults included; which of them are given; limits if they are
 local format = ARGV[4] -- number of the format that the caller reads and writes
-local is_again = tonumber(ARGV[5]) -- 1: the caller knew this queue before, so the store has lost it
+local knew_since = ARGV[5] -- since when the caller thought that the store knew the queue; empty: it did not know it
 
-local stored_format = redis.call("HGET", queue_key, "format")
+local stored_format, since = unpack(redis.call("HMGET", queue_key, "format", "since"))
 if stored_format and stored_format ~= format then
   return { "format", stored_format }
 end
@@ -41,9 +43,19 @@ local q = opening.open(
   { idle = idle_key, running = running_key, events = events_key }
 )
 local is_new = not q
-local changed = redis.call("HGET", settings_key, "changed") or "{}"
-local wanted = cjson.decode(declared)
-local packed = settings.compile(wanted, cjson.decode(changed))
+local stored = redis.call("HMGET", settings_key, "declared", "changed")
+local earlier = q and stored[1] and cjson.decode(stored[1]) or {}
+local wanted = cjson.decode(declaration)
+local declared = settings.declare(earlier, wanted)
+-- A queue from before this was noted has none.
+local known_since = since or (is_new and string.format("%d", now) or "0")
+-- What was granted is gone with the store: limits close as after a restart, unless they have since.
+local has_forgotten = knew_since ~= "" and (knew_since ~= known_since or (is_new and not since))
+local is_closed_now = q and has_forgotten and q.restarts == 0
+if is_closed_now then
+  q.restarts, q.restarted_at = 1, now
+end
+local packed = settings.compile(declared, cjson.decode(stored[2] or "{}"), known_since)
 if q and not settings.have_same_limits(q.settings, cmsgpack.unpack(packed)) then
   local lifting = require "lifting"
   local tenants = require "tenants"
@@ -58,26 +70,30 @@ if q and not settings.have_same_limits(q.settings, cmsgpack.unpack(packed)) then
     -- The settings stay as they are until then, so that the next call finds the limits changed as well.
     return { "again" }
   end
+elseif is_closed_now then
+  queue.save(q)
 end
 
-redis.call("HSET", settings_key, "declared", declared)
+if not settings.is_same(earlier, declared) then
+  redis.call("HSET", settings_key, "declared", cjson.encode(declared))
+end
 redis.call("HSET", queue_key, "settings", packed, "format", format)
 if is_new then
-  redis.call("HSET", queue_key, "server", server)
   -- Jobs are numbered by the queue's clock: none has a lower number than this.
-  redis.call("HSETNX", queue_key, "since", string.format("%d", now))
-  if is_again == 1 then
-    -- What was granted is gone with the store: limits close as after a restart.
+  redis.call("HSET", queue_key, "server", server, "since", known_since)
+  if has_forgotten then
     q = queue.open({ queue = queue_key }, now)
-    q.restarts, q.restarted_at = 1, q.now
+    q.restarts, q.restarted_at = q.restarts + 1, q.now
     queue.save(q)
-    redis.call("HSET", limits_key, "@lost", string.format("%d", q.now))
   end
+end
+if has_forgotten and (is_new or is_closed_now) then
+  redis.call("HSET", limits_key, "@lost", string.format("%d", now))
 end
 if wanted.shared then
   local register = require "register_shared"
   local own = string.match(queue_key, "}:(.*):queue$")
-  register.limits(group_limits_key, wanted.shared, server, now, is_new and is_again == 1)
+  register.limits(group_limits_key, wanted.shared, server, now, has_forgotten)
   redis.call("ZADD", group_queues_key, "NX", "0", own)
 end
-return { "registered" }
+return { "registered", known_since }

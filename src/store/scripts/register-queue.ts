@@ -4,7 +4,7 @@ import type { Redis } from '../redis.ts'
 import { repeatWhileUnavailable } from '../repeat.ts'
 import { runScript } from '../script.ts'
 import { registerQueue as script } from '../scripts.generated.ts'
-import type { DeclaredSettings } from '../settings.ts'
+import type { Declaration } from '../settings.ts'
 
 /**
  * Of what stands in Redis. Another number is for a change that processes of the version before would misread: they refuse
@@ -13,29 +13,31 @@ import type { DeclaredSettings } from '../settings.ts'
 const STORE_FORMAT = 1
 
 /**
- * Safe to repeat, so it needs no request number. Further calls follow while an earlier change of limits still has tenants
- * to put back in line. Rejects with a StoreFormatError where a version of another format has stored the queue.
+ * Answers when the store came to know the queue: another instant later on means that it was emptied in between. Safe to
+ * repeat, so it needs no request number. Further calls follow while an earlier change of limits still has tenants to put
+ * back in line. Rejects with a StoreFormatError where a version of another format has stored the queue.
+ * @param options.knewSince - What this answered before; '': this process has not registered the queue yet.
  */
 export async function registerQueue(
   store: Redis,
   keys: QueueKeys,
-  declared: DeclaredSettings,
-  options: { isAgain: boolean; nowUs?: string },
-): Promise<void> {
+  declaration: Declaration,
+  options: { knewSince: string; nowUs?: string },
+): Promise<string> {
   const redis = store.at(keys.queue)
-  await repeatWhileUnavailable(async () => {
+  return repeatWhileUnavailable(async () => {
     await redis.ready()
     for (;;) {
       const reply = await runScript(redis, script, keys, {
         nowGiven: options.nowUs ?? '',
         server: redis.serverId,
-        declared: JSON.stringify(declared),
+        declaration: JSON.stringify(declaration),
         format: String(STORE_FORMAT),
-        isAgain: options.isAgain ? 1 : 0,
+        knewSince: options.knewSince,
       })
-      const [word, stored] = reply as [string, string | undefined]
-      if (word === 'registered') return
-      if (word === 'format') throw formatError(keys, stored)
+      const [word, detail] = reply as [string, string]
+      if (word === 'registered') return detail
+      if (word === 'format') throw formatError(keys, detail)
     }
   })
 }
@@ -46,7 +48,7 @@ export async function assertFormat(redis: Redis, keys: QueueKeys): Promise<void>
   if (stored !== null && stored !== String(STORE_FORMAT)) throw formatError(keys, stored)
 }
 
-function formatError(keys: QueueKeys, stored: string | undefined): StoreFormatError {
+function formatError(keys: QueueKeys, stored: string): StoreFormatError {
   const queue = /}:(.*):queue$/.exec(keys.queue)?.[1] ?? keys.queue
   return new StoreFormatError({ queue, stored: Number(stored), known: STORE_FORMAT })
 }

@@ -2,7 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { defaultLane, type Level } from '../../../src/store/names.ts'
 import type { CancelReply } from '../../../src/store/scripts/cancel-job.ts'
 import type { TenantPatch } from '../../../src/store/scripts/change-tenant.ts'
-import type { DeclaredSettings, LimitChange, LimitScope, SettingsPatch } from '../../../src/store/settings.ts'
+import type {
+  Declaration,
+  DeclaredSettings,
+  LimitChange,
+  LimitScope,
+  SettingsPatch,
+} from '../../../src/store/settings.ts'
 import { judge, note } from './acting.ts'
 import { isOver } from './action.ts'
 import { NEVER } from './bucket.ts'
@@ -56,9 +62,15 @@ function lift(queue: QueueState): void {
   for (const { parking } of queue.tenants) if (parking) parking.isLifted = true
 }
 
-/** As a deploy does: another declaration under what operators have changed. */
-export function declareSettings(queue: QueueState, declared: DeclaredSettings, now: number): void {
+/** As a deploy does: another declaration under what operators have changed. What it does not give stays. */
+export function declareSettings(queue: QueueState, declaration: Declaration, now: number): void {
   queue.begin(now)
+  const isGiven = (name: string) => Object.hasOwn(declaration.given, name)
+  const given = Object.fromEntries(Object.entries(declaration.values).filter(([name]) => isGiven(name)))
+  const declared: DeclaredSettings = {
+    values: { ...queue.declared.values, ...given },
+    limits: declaration.limits ?? queue.declared.limits,
+  }
   const values = { ...declared.values, ...queue.changedValues }
   const limits = compileLimits(declared.limits, queue.changedLimits)
   if (!isDeepStrictEqual(limits, queue.limits) || values.strict !== queue.values.strict) {

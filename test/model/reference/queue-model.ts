@@ -11,7 +11,7 @@ import type { FoundTenant } from '../../../src/store/scripts/read-tenant.ts'
 import type { DutyOutcome } from '../../../src/store/scripts/settle-duty.ts'
 import type { SubmitLine, SubmitReply } from '../../../src/store/scripts/submit-jobs.ts'
 import type { Duty, DutyTaker, TakeDutyReply } from '../../../src/store/scripts/take-duty.ts'
-import type { DeclaredSettings, SettingsPatch } from '../../../src/store/settings.ts'
+import type { Declaration, SettingsPatch } from '../../../src/store/settings.ts'
 import { endAction, forgetAction, openAction, takeBackAction, watchAction } from './acting.ts'
 import { type Action, viewOf } from './action.ts'
 import { finishAndClaim } from './claiming.ts'
@@ -52,8 +52,8 @@ export class QueueModel extends QueueState {
     return cancelJob(this, job, now)
   }
 
-  declare(declared: DeclaredSettings, now: number): void {
-    declareSettings(this, declared, now)
+  declare(declaration: Declaration, now: number): void {
+    declareSettings(this, declaration, now)
   }
 
   changeSettings(patch: SettingsPatch, now: number): void {

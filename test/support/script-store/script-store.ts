@@ -1,5 +1,5 @@
 import type { Redis as Client } from 'ioredis'
-import { checkQueueOptions, declaredSettings, type QueueOptions } from '../../../src/engine/queue-options.ts'
+import { checkQueueOptions, declarationOf, type QueueOptions } from '../../../src/engine/queue-options.ts'
 import { type GroupKeys, groupKeys, keyPrefix, type QueueKeys, queueKeys } from '../../../src/store/keys.ts'
 import { openRedis, type Redis, type RedisOptions } from '../../../src/store/redis.ts'
 import { Requests } from '../../../src/store/requests.ts'
@@ -123,9 +123,10 @@ export class ScriptStore {
     this.queue = queue
   }
 
-  async register(options: QueueOptions = {}, isAgain = false): Promise<void> {
-    const declared = declaredSettings(checkQueueOptions(this.queue, options))
-    await registerQueue(this.redis, this.keys(), declared, { isAgain, nowUs: this.nowUs })
+  /** As a process does that gives these options. Answers since when the store knows the queue. */
+  register(options: QueueOptions = {}, knewSince = ''): Promise<string> {
+    const declaration = declarationOf(options, checkQueueOptions(this.queue, options))
+    return registerQueue(this.redis, this.keys(), declaration, { knewSince, nowUs: this.nowUs })
   }
 
   get nowUs(): string {
@@ -246,6 +247,17 @@ export class ScriptStore {
       nowUs: this.nowUs,
       ...claim,
     })
+  }
+
+  /** As a process claims one job that was told since when the store knows the queue. */
+  claimKnowing(since: string): Promise<ClaimReply> {
+    const register = async () => {
+      throw new Error('unregistered')
+    }
+    const keys = this.keys('knowing')
+    const requests = new Requests({ client: 'knowing', redis: this.redis, keys, register, knownSince: () => since })
+    const claim = { levels: 'high normal low', leaseMs: 15_000, idleForMs: 0, hasSuspect: false, finished: [] }
+    return finishAndClaim(requests, { ...claim, wanted: 1, nowUs: this.nowUs })
   }
 
   /** Finishes every job of a claim alike, and claims nothing. */
