@@ -95,8 +95,8 @@ export let storeOf: (sluice: Sluice) => Store
 
 /**
  * A queue that somebody else has declared, to look at and to act on as an operator does. Declaring it here as well would
- * put what this process says in the place of what its workers say, its limits first.
- * @param options - As its workers have them, if they are known: the limits it shares say where it is.
+ * make it known where nobody has it, and what options say would take the place of what its workers say.
+ * @param options - As its workers have them, if they are known.
  */
 export let observeQueue: (sluice: Sluice, name: string, options?: QueueOptions) => Queue
 
@@ -139,7 +139,10 @@ export class Sluice {
     return redis
   }
 
-  /** The queue of this name. Options are given the first time; the same queue is answered after that. */
+  /**
+   * The queue of this name. Options are given the first time; the same queue is answered after that. Shared options that are
+   * not given stay as other processes have declared them.
+   */
   queue(name: string, options?: QueueOptions): Queue {
     if (this.#closed) throw new ClosedError('This Sluice')
     const known = this.#queues.get(name)
@@ -206,7 +209,7 @@ export class Sluice {
 
   /**
    * A bulk action by its full id, `<queue>:<tenant>:<name>`; undefined if the id has another form or its queue was not made
-   * here.
+   * here: an action is asked through its queue. `sluice.queue(name)` is enough, and changes nothing of the queue.
    */
   action(id: string): Action | undefined {
     const [queue, tenant, name, ...rest] = id.split(':')

@@ -18,9 +18,14 @@ import type { Declaration, DeclaredSettings, LimitRules, SettingValues } from '.
 import { repeatingAuditRules } from './audit/audit-options.ts'
 import { backoffRules, checkBackoffs, congestionValues } from './congestion-options.ts'
 
-/** Options of a queue. What is marked *shared* is stored with the queue and holds for every process that serves it. */
+/**
+ * Options of a queue. What is marked *shared* is stored with the queue and holds for every process that uses it; what a process
+ * does not give stays as others have declared it, and is the default where nobody has.
+ */
 export interface QueueOptions {
-  /** Budgets that a job must be granted before it runs; none unless given. Shared. */
+  /**
+   * Budgets that a job must be granted before it runs. Given, they replace the whole set; `{}` says that there are none. Shared.
+   */
   limits?: LimitsOption
   /**
    * How tenants share the limits of the queue. `'fair'`: equal by weight among all that can use it, and what one leaves

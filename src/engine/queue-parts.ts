@@ -44,7 +44,7 @@ export interface QueueMaking {
   readonly log: Log
   readonly client: string
   readonly tellWebhook: TellWebhook | undefined
-  /** Looks at what others have declared, and declares nothing: its options only say where the queue is. */
+  /** Looks at what others have declared, and declares nothing: its options only say where the queue is, unless the store does. */
   readonly isObserver?: boolean
 }
 

@@ -99,7 +99,7 @@ export class Registration {
   async #assertKnown(): Promise<void> {
     const { redis, place, prefix, queue } = this.#parts
     await redis.ready()
-    if (!this.#saysWhere) place.moveTo(await homeOf(redis, prefix, queue))
+    place.moveTo((await homeOf(redis, prefix, queue)) ?? place.group)
     const { keys } = place
     if (!(await isRegistered(redis, keys))) throw new UnknownQueueError({ queue })
     await assertFormat(redis, keys)

@@ -38,10 +38,15 @@ export class EventFollower {
    * @param isAway - It is, so far as anybody knows: it is not waited for.
    */
   async start({ isAway }: { isAway: boolean }): Promise<void> {
-    const { redis, requests } = insideOf(this.#queue)
     this.#startedAt = performance.now()
-    if (!isAway) this.#from = await lastEventId(redis, requests.keys).catch(() => undefined)
+    if (!isAway) this.#from = await this.#lastEventId().catch(() => undefined)
     void this.#follow()
+  }
+
+  async #lastEventId(): Promise<string> {
+    const { redis, requests, registration } = insideOf(this.#queue)
+    await registration.ready()
+    return lastEventId(redis, requests.keys)
   }
 
   /** Resolves when the event that is being told has been dealt with, or the grace of the queue is over. */

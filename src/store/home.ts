@@ -64,10 +64,13 @@ export async function isStillHome(redis: Redis, queue: Resident): Promise<boolea
   })
 }
 
-/** The group that a queue lives in, for whoever only looks at it: where it comes from, if it is on its way. */
-export async function homeOf(redis: Redis, prefix: string, name: string): Promise<string> {
+/**
+ * The group that a queue lives in, for whoever only looks at it: where it comes from, if it is on its way. Undefined: nobody
+ * has noted it.
+ */
+export async function homeOf(redis: Redis, prefix: string, name: string): Promise<string | undefined> {
   const noted = (await redis.call('GET', homeKey(prefix, name))) as string | null
-  return noted?.split(TO)[0] ?? name
+  return noted?.split(TO)[0]
 }
 
 async function stepIn(redis: Redis, queue: Resident): Promise<Home | undefined | 'again'> {
