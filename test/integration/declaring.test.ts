@@ -1,5 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { all, Countdown, pause, useEngine, withResolvers } from './engine.ts'
+import { all } from '../support/all.ts'
+import { Countdown } from '../support/countdown.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { homeKey } from '../../src/store/keys.ts'
-import { busiestWindow } from '../support/arrivals.ts'
 import { all } from '../support/all.ts'
+import { busiestWindow } from '../support/arrivals.ts'
 import { Countdown } from '../support/countdown.ts'
 import { until } from '../support/until.ts'
 import { useEngine } from './engine.ts'

@@ -428,7 +428,7 @@ describe('limits', () => {
 
     it('has its burst spent where the store had lost its queue', async () => {
       await store.empty()
-      await store.register({ limits: { queue: slow } }, true)
+      await store.register({ limits: { queue: slow } }, '1')
       await store.submit('a', 3)
 
       const early = await store.claim(1, { idleForMs: 100_000 })

@@ -246,7 +246,7 @@ describe('a window of a store that had lost its queue', () => {
   async function lose(): Promise<void> {
     await store.empty()
     store.now += 2 * HOUR + 1_000 * SECOND
-    await store.register(declared, true)
+    await store.register(declared, '1')
     await store.submit('a', 9)
   }
 
