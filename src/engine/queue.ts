@@ -66,8 +66,6 @@ export interface QueueInside {
   /** What the queue waits for before it is used. */
   readonly registration: Pick<Registration, 'ready'>
   readonly settings: QueueSettings
-  /** Its keys are the queue's from when this is. */
-  readonly registration: { ready(): Promise<void> }
 }
 
 export let insideOf: (queue: Queue) => QueueInside
