@@ -50,9 +50,15 @@ local function come_again(q, tenant, job, outcome, delay, detail, text)
   moves.postpone(q, tenant, job, text, q.now + delay)
 end
 
+-- Counts the run it died of as what it was: where no worker knew its type or could read it, there was none.
 local function bury(q, job, why, error, text)
   local attempts, stalls, throttles = record.history(text)
-  moves.bury(q, job, record.with_history(text, attempts + 1, stalls, throttles, 0, why, error), why)
+  if why == "failed" or why == "discarded" then
+    attempts = attempts + 1
+  elseif why == "throttled" then
+    throttles = throttles + 1
+  end
+  moves.bury(q, job, record.with_history(text, attempts, stalls, throttles, 0, why, error), why)
 end
 
 -- Of a job that has ended by its worker's word: what an action counts and keeps of it.

@@ -168,6 +168,17 @@ describe('finishing', () => {
     })
   })
 
+  it.each([
+    ['failed', '1,0,0'],
+    ['throttled', '0,0,1'],
+    ['unknown-type', '0,0,0'],
+    ['unreadable', '0,0,0'],
+  ] as const)('counts the run that a job has died of as what it was: %s', async (reason, counts) => {
+    const { changes } = await finishOne({ outcome: 'dead', reason, error: ERROR })
+
+    expect(Object.values(changes['dead:jobs'] ?? {})).toEqual([expect.stringContaining(`|${counts},0,${reason},`)])
+  })
+
   it('trims dead letters past their time, and counts them', async () => {
     await store.begin({ keepDeadLettersMs: 1_000 })
     await finishOne({ outcome: 'dead', reason: 'failed', error: ERROR })

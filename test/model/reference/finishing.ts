@@ -112,7 +112,9 @@ function finishOne(queue: QueueState, job: Job, told: FinishedJob, givenBack: Jo
       endCanceled(queue, tenant, job)
       return
     }
-    job.history = { ...history, attempts: history.attempts + 1, since: 0, reason: finish.reason, error: finish.error }
+    if (finish.reason === 'failed' || finish.reason === 'discarded') history.attempts += 1
+    if (finish.reason === 'throttled') history.throttles += 1
+    job.history = { ...history, since: 0, reason: finish.reason, error: finish.error }
     bury(queue, job, finish.reason, messageOf(finish.error))
     if (finish.reason === 'throttled') throttle(queue, tenant)
     tellAction(queue, [told], [{ job, each: told }])
