@@ -56,7 +56,7 @@ export const limitScope = z.enum(limitScopes).meta({ description: 'What the limi
 export const instant = z.number().meta({ description: 'ms since 1970.' })
 
 /** A whole number in a query string: digits and nothing else, where a plain conversion would take "", " 7 " and "0x7". */
-function countParam(range: { min: number; max: number; default: number; description: string }) {
+export function countParam(range: { min: number; max: number; default: number; description: string }) {
   const { min: minimum, max: maximum, default: value, description } = range
   return z
     .string()

@@ -22,6 +22,8 @@ it.each<[string, object, string]>([
   ['a log that cannot be written to', { log: { stream: {} } }, 'log.stream must be a writable stream'],
   ['a level that is none', { log: { stream: process.stderr, level: 'loud' } }, 'log.level must be'],
   ['a rate of nothing', { rateLimit: { max: 0, windowMs: 1_000 } }, 'rateLimit.max must be a whole number'],
+  ['an option of the log nobody knows', { log: { stream: process.stderr, levle: 'info' } }, 'did you mean "level"'],
+  ['a rate that says its window otherwise', { rateLimit: { max: 5, windowsMs: 1 } }, 'did you mean "windowMs"'],
   ['an option nobody knows', { maxBodyByte: 1 }, 'did you mean "maxBodyBytes"'],
 ])('refuses %s', (_, options, problem) => {
   expect(() => checkServerOptions({ sluice, queues: { mail }, ...options } as ServerOptions)).toThrow(problem)

@@ -1,5 +1,15 @@
 import type { Writable } from 'node:stream'
-import { boolean, callback, checkOptions, integer, oneOf, optional, type Rule, type Settings } from '../assert.ts'
+import {
+  boolean,
+  callback,
+  checkOptions,
+  group,
+  integer,
+  oneOf,
+  optional,
+  type Rule,
+  type Settings,
+} from '../assert.ts'
 import type { Queue } from '../engine/queue.ts'
 import { Sluice } from '../sluice.ts'
 import type { AuditEntry } from '../store/audit.ts'
@@ -112,21 +122,20 @@ const keysRule: Rule<readonly ApiKey[]> = (value, path, report) => {
   return Array.isArray(value) ? value : []
 }
 
-const logRule: Rule<{ level: LogLevel; stream: Writable } | undefined> = (value, path, report) => {
-  if (value === undefined || value === false) return undefined
-  const { level, stream } = Object(value) as { level?: unknown; stream?: unknown }
-  if (typeof (stream as Writable | undefined)?.write !== 'function')
-    report(`${path}.stream`, 'must be a writable stream')
-  return { level: oneOf(logLevels, { default: 'info' })(level, `${path}.level`, report), stream: stream as Writable }
+const streamRule: Rule<Writable> = (value, path, report) => {
+  if (typeof (value as Writable | undefined)?.write !== 'function') report(path, 'must be a writable stream')
+  return value as Writable
 }
 
-const rateRule: Rule<{ max: number; windowMs: number } | false | undefined> = (value, path, report) => {
-  if (value === undefined || value === false) return value
-  const { max, windowMs } = Object(value) as { max?: unknown; windowMs?: unknown }
-  return {
-    max: integer({ min: 1, max: 1_000_000_000 })(max, `${path}.max`, report),
-    windowMs: integer({ min: 100, max: 86_400_000 })(windowMs, `${path}.windowMs`, report),
-  }
+const logRule = unlessOff(group({ level: oneOf(logLevels, { default: 'info' }), stream: streamRule }))
+
+const rateRule = unlessOff(
+  group({ max: integer({ min: 1, max: 1_000_000_000 }), windowMs: integer({ min: 100, max: 86_400_000 }) }),
+)
+
+/** False: switched off. */
+function unlessOff<T>(rule: Rule<T>): Rule<T | false | undefined> {
+  return optional((value, path, report) => (value === false ? value : rule(value, path, report)))
 }
 
 const hour = 3_600_000

@@ -3,7 +3,7 @@ import type { CongestionSnapshot, CongestionSummary, TenantCongestion } from '..
 import type { Queue } from '../../engine/queue.ts'
 import { backlogFields, exampleBacklog, congestionLevel as level } from '../backlog-fields.ts'
 import { type App, type Context, callerOf, queueOf, tenantOf } from '../context.ts'
-import { done, instant, limitParam, queueParam, tenantName } from '../fields.ts'
+import { countParam, done, instant, limitParam, queueParam, tenantName } from '../fields.ts'
 import { operators, overseers, readers } from '../roles.ts'
 import type { ShapeOf } from '../view-shape.ts'
 
@@ -73,6 +73,8 @@ async function ownSummary(queue: Queue, tenant: string): Promise<z.infer<typeof 
   }
 }
 
+const tenantsParam = countParam({ min: 1, max: 128, default: 50, description: 'At most this many tenants.' })
+
 export function addCongestionRoutes(app: App, context: Context): void {
   const ofQueue = z.strictObject({ queue: queueParam })
   const ofTenant = z.strictObject({ queue: queueParam, tenant: tenantName })
@@ -85,16 +87,15 @@ export function addCongestionRoutes(app: App, context: Context): void {
       operationId: 'getCongestion',
       tags: ['congestion'],
       summary: 'Shows how far a queue is behind, and those of its tenants that have longest to wait.',
-      description: 'At most 100 tenants.',
       params: ofQueue,
-      querystring: limit,
+      querystring: z.strictObject({ limit: tenantsParam }),
       response: { 200: summary },
     },
     handler: async (request) => {
       const queue = queueOf(context, request, request.params.queue)
       const own = callerOf(request).tenant
       if (own !== undefined) return ownSummary(queue, own)
-      const found = await queue.congestion.summary({ limit: Math.min(100, request.query.limit) })
+      const found = await queue.congestion.summary({ limit: request.query.limit })
       return { ...found, tenants: [...found.tenants] }
     },
   })

@@ -51,7 +51,7 @@ const limitList = z.object({ limits: z.array(limitStatus) }).meta({
 async function change(queue: Queue, wanted: z.infer<typeof limitsChange>): Promise<void> {
   const limits = wanted.change as LimitsOption | undefined
   if (limits) {
-    // Before anything is changed: all of it is done, or none.
+    // Before anything is changed: what is wrong changes nothing.
     checkLimits(limits)
     await queue.limits.change(limits)
   }

@@ -94,7 +94,7 @@ async function change(queue: Queue, name: string, wanted: z.infer<typeof tenantC
   const limits = Object.entries(wanted.limits ?? {})
   const given = Object.fromEntries(limits.filter(([, definition]) => definition !== null)) as LimitsOf
   const reset = limits.filter(([, definition]) => definition === null)
-  // Before anything is changed: all of it is done, or none.
+  // Before anything is changed: what is wrong changes nothing.
   checkLimits(given)
   const tenant = queue.tenant(name)
   const { weight, basePriority, level: override } = wanted
