@@ -2,7 +2,7 @@ import { ClosedError, isSluiceError } from '../../errors.ts'
 import { encodeError } from '../../store/record.ts'
 import { type DutyOutcome, settleDuty } from '../../store/scripts/settle-duty.ts'
 import { type Duty, type DutyKind, takeDuty } from '../../store/scripts/take-duty.ts'
-import { LAST_WORDS_MS } from '../last-words.ts'
+import { LAST_WORDS_MS, settledWithin } from '../last-words.ts'
 import type { Log } from '../log.ts'
 import { DutyLease } from './duty-lease.ts'
 import { type DutyWorkParts, doDuty } from './duty-work.ts'
@@ -90,17 +90,19 @@ export class Duties {
   async close(): Promise<void> {
     this.#isClosed = true
     for (const cancel of this.#timers) cancel()
-    const { clock } = this.#parts
-    const graceMs = this.#held.size > 0 ? this.#graceMs : 0
-    const cancelGivingUp = graceMs > 0 ? clock.setTimer(() => this.#giveUp(), graceMs) : this.#giveUp()
-    await new Promise<void>((resolve) => {
-      const cancel = clock.setTimer(resolve, graceMs + LAST_WORDS_MS)
+    if (this.#held.size > 0) await this.#endedWithin(this.#graceMs)
+    this.#giveUp()
+    await settledWithin(Promise.all(this.#running), LAST_WORDS_MS)
+  }
+
+  #endedWithin(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#parts.clock.setTimer(resolve, ms)
       void Promise.all(this.#running).then(() => {
         cancel()
         resolve()
       })
     })
-    cancelGivingUp?.()
   }
 
   #giveUp(): void {
