@@ -97,6 +97,8 @@ describe('a job that cannot be submitted', () => {
     ['two instants', { type: 'T', runAt: 5, delayMs: 5 }, 'both delayMs and runAt'],
     ['half a retry', { type: 'T', maxRetries: 1.5 }, 'its maxRetries must be'],
     ['endless retries', { type: 'T', maxRetries: Number.POSITIVE_INFINITY }, 'its maxRetries must be'],
+    ['more retries than a processor may have', { type: 'T', maxRetries: 1_001 }, 'its maxRetries must be'],
+    ['more time than a day', { type: 'T', timeoutMs: 86_400_001 }, 'its timeoutMs must be'],
     ['no time at all', { type: 'T', timeoutMs: 0 }, 'its timeoutMs must be'],
     ['a payload with a BigInt', { type: 'T', payload: 1n }, 'its payload cannot be written as JSON'],
     ['a payload that is a function', { type: 'T', payload: () => {} }, 'its payload cannot be written as JSON'],

@@ -241,13 +241,18 @@ function delayOf(instant: string, nowMs: number): number | undefined {
 }
 
 const largestCost = 1_000_000_000
+// As processors have it.
+const mostRetries = 1_000
+const longestTimeoutMs = 86_400_000
 
 function costOf(cost: unknown, fail: (problem: string) => never): number {
   if (cost === undefined) return 1
-  if (typeof cost !== 'number' || !Number.isSafeInteger(cost) || cost < 1 || cost > largestCost) {
-    return fail(`its cost must be a whole number from 1 to ${largestCost}`)
-  }
+  if (!isWithin(cost, 1, largestCost)) return fail(`its cost must be a whole number from 1 to ${largestCost}`)
   return cost
+}
+
+function isWithin(value: unknown, least: number, most: number): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most
 }
 
 function optionsText(
@@ -257,11 +262,11 @@ function optionsText(
   fail: (problem: string) => never,
 ): string {
   if (maxRetries === undefined && timeoutMs === undefined && delayMs === undefined) return ''
-  if (maxRetries !== undefined && !(Number.isSafeInteger(maxRetries) && (maxRetries as number) >= 0)) {
-    fail('its maxRetries must be a whole number of at least 0')
+  if (maxRetries !== undefined && !isWithin(maxRetries, 0, mostRetries)) {
+    fail(`its maxRetries must be a whole number from 0 to ${mostRetries}`)
   }
-  if (timeoutMs !== undefined && !(Number.isSafeInteger(timeoutMs) && (timeoutMs as number) >= 1)) {
-    fail('its timeoutMs must be a whole number of at least 1')
+  if (timeoutMs !== undefined && !isWithin(timeoutMs, 1, longestTimeoutMs)) {
+    fail(`its timeoutMs must be a whole number from 1 to ${longestTimeoutMs}`)
   }
   return JSON.stringify({ maxRetries, timeoutMs, delayMs })
 }
