@@ -12,7 +12,7 @@ import { checkDefinition, SharedLimit } from './engine/shared-limit.ts'
 import { addSharedLimit, SharedLimits } from './engine/shared-limits.ts'
 import { StoreWatch } from './engine/store-watch.ts'
 import { Waker } from './engine/waker.ts'
-import { ClosedError } from './errors.ts'
+import { ClosedError, InvalidOptionsError } from './errors.ts'
 import type { LimitDefinition } from './limits/definition.ts'
 import { ClockedRedis } from './store/clocked-redis.ts'
 import { fromToken } from './store/names.ts'
@@ -77,6 +77,10 @@ const limitRules = {
   group: optional(
     text({ maxLength: 64, pattern: { test: /^[A-Za-z0-9._-]+$/, words: 'letters, digits, ".", "_" and "-"' } }),
   ),
+}
+
+function wrong(subject: string, path: string, problem: string): InvalidOptionsError {
+  return new InvalidOptionsError(subject, [{ path, problem }])
 }
 
 /** Unique per process and queue, and not guessable from a pid that comes again. */
@@ -147,7 +151,7 @@ export class Sluice {
     if (this.#closed) throw new ClosedError('This Sluice')
     const known = this.#queues.get(name)
     if (known && options === undefined) return known
-    if (known) throw new TypeError(`Queue "${name}" has its options already: give them once, where it is made.`)
+    if (known) throw wrong(`queue "${name}"`, 'options', 'are given already: give them once, where the queue is made')
     return this.#makeQueue(name, options, { isObserver: false })
   }
 
@@ -181,8 +185,9 @@ export class Sluice {
     if (this.#closed) throw new ClosedError('This Sluice')
     const known = this.limits.get(name)
     if (known && definition === undefined) return known
-    if (known) throw new TypeError(`Limit "${name}" has its definition already: give it once, where it is made.`)
-    if (definition === undefined) throw new TypeError(`There is no limit "${name}" yet: give its definition.`)
+    if (known) throw wrong(`limit "${name}"`, 'definition', 'is given already: give it once, where the limit is made')
+    if (definition === undefined)
+      throw wrong(`limit "${name}"`, 'definition', 'is required: there is no such limit yet')
     checkOptions('limit', { name }, { name: limitNameRule })
     const checked = checkOptions(`limit "${name}"`, options, limitRules)
     const rule = checkDefinition(name, definition)

@@ -26,6 +26,7 @@ export interface DeadLetter {
   readonly payload: unknown
   readonly reason: DeadReason
   readonly error: JobErrorRecord | undefined
+  /** Runs that failed. */
   readonly attempts: number
   readonly createdAt: number
   readonly diedAt: number
@@ -69,6 +70,7 @@ export class DeadLetters {
 
   /** The job runs again, as if fresh; with another payload where one is given. False: there is no such letter. */
   async retry(key: string, options: { payload?: unknown } = {}): Promise<boolean> {
+    checkOptions('deadLetters.retry', options, { payload: (payload: unknown) => payload })
     const take = {
       jobKey: key,
       retries: true,

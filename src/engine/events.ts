@@ -1,4 +1,4 @@
-import { boolean, checkOptions, optional, text } from '../assert.ts'
+import { abortSignal, boolean, checkOptions, optional, text } from '../assert.ts'
 import { lastEventId, readEvents, type StreamEntry } from '../store/event-stream.ts'
 import type { QueueKeys } from '../store/keys.ts'
 import { fromToken } from '../store/names.ts'
@@ -53,6 +53,8 @@ const rules = {
     pattern: { test: /^(\$|\d+(-\d+)?)$/, words: 'an event id, "0" for all that are kept or "$" for new ones' },
     default: '$',
   }),
+  follow: boolean({ default: true }),
+  signal: optional(abortSignal),
 }
 
 export interface EventsOptions {
@@ -73,13 +75,7 @@ export async function* followEvents(
   source: { redis: Redis; keys: QueueKeys; feed: EventFeed },
   options: EventsOptions,
 ): AsyncGenerator<QueueEvent, void, undefined> {
-  const { signal } = options
-  const { from, follow } = checkOptions(
-    'events',
-    { from: options.from, follow: options.follow },
-    { from: optional(rules.from), follow: boolean({ default: true }) },
-  )
-  const start = from ?? '$'
+  const { from: start, follow, signal } = checkOptions('events', options, rules)
   if (!follow) return yield* keptEvents(source, start)
   let last = start === '$' ? await lastEventId(source.redis, source.keys) : start
   source.feed.join()

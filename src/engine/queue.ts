@@ -8,7 +8,7 @@ import { type CancelReply, cancelJob } from '../store/scripts/cancel-job.ts'
 import { changeSettings } from '../store/scripts/change-settings.ts'
 import { pauseQueue } from '../store/scripts/pause-queue.ts'
 import { type QueueCounts, readCounts } from '../store/scripts/read-counts.ts'
-import { addressOf } from '../store/scripts/read-job.ts'
+import { addressOf, type JobAddress } from '../store/scripts/read-job.ts'
 import { readSettings } from '../store/scripts/read-settings.ts'
 import { type RunNowReply, runDelayedJob } from '../store/scripts/run-delayed-job.ts'
 import { unparkTenants } from '../store/scripts/unpark-tenants.ts'
@@ -70,11 +70,17 @@ export interface QueueInside {
 
 export let insideOf: (queue: Queue) => QueueInside
 
+const ownerRules = { tenant: optional(nameRule), action: optional(nameRule) }
+
 const explainRules = {
-  tenant: optional(nameRule),
-  action: optional(nameRule),
+  ...ownerRules,
   // A generated id holds the names of a lane and a tenant.
   job: optional(text({ maxLength: 1_024 })),
+}
+
+function addressOfOwned(subject: string, id: string, options: JobOwner): JobAddress {
+  const { tenant, action } = checkOptions(subject, options, ownerRules)
+  return addressOf(id, tenant ?? defaultTenant, action)
 }
 
 /** A named stream of work with its own limits and fairness. */
@@ -219,8 +225,9 @@ export class Queue {
 
   /** What is known of a job. A given id is known within its action, or else its tenant; a generated one needs neither. */
   async job(id: string, options: JobOwner = {}): Promise<JobView | undefined> {
+    const address = addressOfOwned('job', id, options)
     await this.#parts.registration.ready()
-    return viewJob(this.#parts.requests, addressOf(id, options.tenant ?? defaultTenant, options.action), id)
+    return viewJob(this.#parts.requests, address, id)
   }
 
   /**
@@ -228,8 +235,9 @@ export class Queue {
    * succeeds first). `ended` and `unknown` change nothing.
    */
   async cancel(id: string, options: JobOwner = {}): Promise<CancelReply> {
+    const address = addressOfOwned('cancel', id, options)
     await this.#parts.registration.ready()
-    return cancelJob(this.#parts.requests, addressOf(id, options.tenant ?? defaultTenant, options.action))
+    return cancelJob(this.#parts.requests, address)
   }
 
   /** Why no further job of a tenant runs now: every gate on the way with its values at this moment, and which binds. */
@@ -248,8 +256,9 @@ export class Queue {
 
   /** Makes a delayed job due now: the next claim puts it at the front of its lane. */
   async runNow(id: string, options: JobOwner = {}): Promise<RunNowReply> {
+    const address = addressOfOwned('runNow', id, options)
     await this.#parts.registration.ready()
-    return runDelayedJob(this.#parts.requests, addressOf(id, options.tenant ?? defaultTenant, options.action))
+    return runDelayedJob(this.#parts.requests, address)
   }
 
   /** Makes all delayed jobs that fit due now, in bounded steps; `{}` means all. */

@@ -1,4 +1,4 @@
-import { InvalidOptionsError } from '../errors.ts'
+import { InvalidOptionsError, StoreUnavailableError } from '../errors.ts'
 import { type LimitDefinition, parseLimit } from '../limits/definition.ts'
 import type { Shared } from '../limits/shared.ts'
 import type { Pushback } from '../limits/upstream-answer.ts'
@@ -55,7 +55,7 @@ export class SharedLimit implements Shared {
   async status(): Promise<SharedLimitStatus> {
     await this.ready()
     const [row] = await readSharedLimits(this.#group.requests, [this.name])
-    if (!row) throw new Error(`The store has no limit "${this.name}"`)
+    if (!row) throw new StoreUnavailableError({ reason: `it has lost the limit "${this.name}"`, outcome: 'not-sent' })
     const { scope, activeTenants, sharePerTenant, ...status } = statusOf(row, 0, this.#group.clock.date())
     return status
   }

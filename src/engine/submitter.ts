@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, systemClock } from '../clock.ts'
 import { ActionClosedError, ClosedError, InvalidJobError, InvalidOptionsError, QueueFullError } from '../errors.ts'
 import { actionOfLane, fromToken } from '../store/names.ts'
 import { decodeRecord } from '../store/record.ts'
@@ -12,8 +12,8 @@ import {
   type SubmitLine,
   submitJobs,
 } from '../store/scripts/submit-jobs.ts'
+import { pauseFor } from './pause-for.ts'
 import type { JobInput, PackedJob, Packer } from './submission.ts'
-import { unlessAborted } from './unless-aborted.ts'
 
 // One script carries at most this much: it must not block Redis for more than a few ms. A job with an id of its own
 // costs about twice as much as one without, a line about eight times.
@@ -249,7 +249,7 @@ export class Submitter {
       rest = reply.full.map(({ line, dealtWith }) => leftOf(rest[line] as Line, dealtWith))
       if (rest.length === 0) return reply.firsts[0]
       if (this.#whenFull === 'error') throw await this.#fullError(rest[0] as Line)
-      await unlessAborted(new Promise((resolve) => setTimeout(resolve, waitMs)), this.#signal)
+      await pauseFor(systemClock, waitMs, this.#signal)
     }
     return undefined
   }

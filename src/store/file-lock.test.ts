@@ -51,7 +51,9 @@ it('is taken from a process that holds it for too long, which then knows', async
 
   const lock = await FileLock.acquire(file)
 
-  await expect(slow.assertHeld()).rejects.toThrow('was taken over by another process')
+  const lost = slow.assertHeld()
+  await expect(lost).rejects.toThrow('was taken over by another process')
+  await expect(lost).rejects.toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE' })
   await slow.release()
   await lock.assertHeld()
   await lock.release()

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
+import { StoreUnavailableError } from '../errors.ts'
 
 interface Holder {
   readonly token: string
@@ -46,7 +47,10 @@ export class FileLock {
 
   async assertHeld(): Promise<void> {
     if ((await readHolder(this.#file))?.token !== this.#token)
-      throw new Error(`${this.#file} was taken over by another process`)
+      throw new StoreUnavailableError({
+        reason: `${this.#file} was taken over by another process`,
+        outcome: 'not-sent',
+      })
   }
 
   async release(): Promise<void> {

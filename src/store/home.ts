@@ -1,4 +1,4 @@
-import { StoreOutOfMemoryError } from '../errors.ts'
+import { InvalidOptionsError, StoreOutOfMemoryError } from '../errors.ts'
 import { homeKey, queueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
 import { repeatWhileUnavailable } from './repeat.ts'
@@ -43,9 +43,8 @@ export async function moveIn(redis: Redis, queue: Resident): Promise<Home | unde
       const home = await stepIn(redis, queue)
       if (home !== 'again') return home
     }
-    throw new Error(
-      `processes move the queue "${queue.name}" to and fro between groups: let them declare the same limits`,
-    )
+    const problem = 'differ between processes, which move the queue to and fro between groups: declare the same ones'
+    throw new InvalidOptionsError(`queue "${queue.name}"`, [{ path: 'limits', problem }])
   })
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import type { Queue } from '../../src/index.ts'
 import { Countdown } from '../support/countdown.ts'
 import { until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
@@ -338,4 +339,23 @@ it.each([
   const queue = engine.queue()
 
   await expect((async () => action(queue))()).rejects.toMatchObject({ code: 'SLUICE_INVALID_OPTIONS' })
+})
+
+it.each<[string, (queue: Queue) => Promise<unknown>]>([
+  ['queue.events', (queue) => queue.events({ form: '0' } as never).next()],
+  ['queue.job', (queue) => queue.job('a', { tennant: 'b' } as never)],
+  ['queue.cancel', (queue) => queue.cancel('a', { tennant: 'b' } as never)],
+  ['queue.runNow', (queue) => queue.runNow('a', { tennant: 'b' } as never)],
+  ['deadLetters.retry', (queue) => queue.deadLetters.retry('a', { playload: 1 } as never)],
+  [
+    'action.progress',
+    (queue) =>
+      queue
+        .action('a', { tenant: 'b' })
+        .progress({ signals: 1 } as never)
+        .next(),
+  ],
+  ['action.finished', (queue) => queue.action('a', { tenant: 'b' }).finished({ timeout: 1 } as never)],
+])('passes over no option that nobody knows: %s', async (_, call) => {
+  await expect(call(engine.queue())).rejects.toThrow('is not an option; did you mean')
 })

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { abortSignal, checkOptions, integer, oneOf, optional } from '../../assert.ts'
-import { UnknownActionError, WaitedTooLongError } from '../../errors.ts'
+import { systemClock } from '../../clock.ts'
+import { InvalidOptionsError, UnknownActionError, WaitedTooLongError } from '../../errors.ts'
 import { type ActionLetter, lettersOf, resultsByFinish, resultsByJob } from '../../store/action-results.ts'
 import type { QueueKeys } from '../../store/keys.ts'
 import { isOrderedLane, toToken } from '../../store/names.ts'
@@ -10,6 +10,7 @@ import type { Requests } from '../../store/requests.ts'
 import { endAction } from '../../store/scripts/end-action.ts'
 import { type FoundAction, readActions } from '../../store/scripts/read-actions.ts'
 import { takeDeadLetter } from '../../store/scripts/take-dead-letter.ts'
+import { pauseFor } from '../pause-for.ts'
 import { SUBMIT_GRACE_MS, type SubmitChoice, type SubmitSummary } from '../submitter.ts'
 import { unlessAborted } from '../unless-aborted.ts'
 import { type ActionInput, type ActionJobInput, iterable } from './action-input.ts'
@@ -72,6 +73,11 @@ export interface ActionHost {
 // Progress comes at most this often; so do the messages of the scripts (lua/actions.lua).
 const STEP_MS = 100
 const MOST_RETRIES = 1_000
+
+const finishedRules = {
+  timeoutMs: optional(integer({ min: 1, max: 2 ** 31 - 1 })),
+  signal: optional(abortSignal),
+}
 
 /**
  * A bulk action: jobs of one tenant, submitted together; the unit of progress, cancelling and completion. This is a
@@ -149,11 +155,13 @@ export class Action {
    * its jobs runs any more.
    */
   async *progress(options: { signal?: AbortSignal } = {}): AsyncGenerator<ActionProgress, void, undefined> {
+    const { signal } = checkOptions('progress', options, { signal: optional(abortSignal) })
     let shownAt = Number.NEGATIVE_INFINITY
-    for await (const found of this.#changes(options.signal)) {
+    for await (const found of this.#changes(signal)) {
       // The end comes at once, for those who wait for it alone.
       const earlyMs = Math.ceil(shownAt + STEP_MS - performance.now())
-      if (earlyMs > 0) await unlessAborted(sleep(earlyMs), options.signal)
+      if (earlyMs > 0) await pauseFor(systemClock, earlyMs, signal)
+      signal?.throwIfAborted()
       shownAt = performance.now()
       yield toProgress(found)
     }
@@ -161,19 +169,15 @@ export class Action {
 
   /** Resolves when it has ended, whichever way; rejects with WaitedTooLongError after `timeoutMs`. */
   async finished(options: { signal?: AbortSignal; timeoutMs?: number } = {}): Promise<ActionSummary> {
-    const { timeoutMs } = checkOptions(
-      'finished',
-      { timeoutMs: options.timeoutMs },
-      { timeoutMs: optional(integer({ min: 1, max: 2 ** 31 - 1 })) },
-    )
+    const { timeoutMs, signal } = checkOptions('finished', options, finishedRules)
     const tooLong = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)
-    const signals = [options.signal, tooLong].filter((signal) => signal !== undefined)
+    const signals = [signal, tooLong].filter((each) => each !== undefined)
     try {
       for await (const _ of this.#changes(signals.length > 0 ? AbortSignal.any(signals) : undefined)) {
         // The last one is the end.
       }
     } catch (error) {
-      if (tooLong?.aborted && !options.signal?.aborted) {
+      if (tooLong?.aborted && !signal?.aborted) {
         throw new WaitedTooLongError({ what: `action "${this.id}"`, timeoutMs: timeoutMs as number })
       }
       throw error
@@ -231,9 +235,8 @@ export class Action {
       const [found] = await readActions(this.#host.requests, [`${this.#tokens.tenant}:${toToken(name)}`])
       if (!found?.isSealed) return name
     }
-    throw new RangeError(
-      `Action "${this.id}" was retried ${MOST_RETRIES} times: retry the last of its retries instead.`,
-    )
+    const problem = `was retried ${MOST_RETRIES} times: retry the last of its retries instead`
+    throw new InvalidOptionsError('retryFailed', [{ path: `action "${this.id}"`, problem }])
   }
 
   /** As it stands now and after every change, a step apart; and its end, at once. */
