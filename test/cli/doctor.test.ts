@@ -42,7 +42,10 @@ describe('sluice doctor', () => {
   it('finds nothing wrong with the embedded server, and says what it looked at', async () => {
     const { code, stdout, stderr } = await doctor([])
 
-    expect({ code, stderr }).toEqual({ code: 0, stderr: 'All is well.\n' })
+    // A machine that stands still for a moment is told so, which is no fault of the server.
+    const isSlow = /^warn {2}latency: /m.test(stdout)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: isSlow ? 'failures: 0, warnings: 1\n' : 'All is well.\n' })
+    expect(stdout).toMatch(/^(ok {4}|warn {2})latency: p50 /m)
     for (const check of [
       'node',
       'config',
@@ -53,7 +56,6 @@ describe('sluice doctor', () => {
       'memory',
       'replicas',
       'scripts',
-      'latency',
       'clock',
     ]) {
       expect(stdout).toMatch(new RegExp(`^ok {4}${check}: `, 'm'))
