@@ -5,8 +5,8 @@ const OF_QUEUE = /\b(?:q|(?<level>high|normal|low))\.(?<name>[a-z_]+)/g
 
 /** What is packed into one field, in the order of the scripts: the names are theirs, so they are read from there. */
 const ORDER = {
-  state: namesIn('queue.lua', /local function pack_numbers\(q\).*?pack\((.*?)\n  \)/s, OF_QUEUE),
-  pauses: namesIn('pauses.lua', /function pauses\.stored\(q\).*?pack\((.*?)\n  \)/s, OF_QUEUE),
+  state: namesIn('queue.lua', /local function pack_numbers\(q\).*?pack\((.*?)\n {2}\)/s, OF_QUEUE),
+  pauses: namesIn('pauses.lua', /function pauses\.stored\(q\).*?pack\((.*?)\n {2}\)/s, OF_QUEUE),
   level: namesIn('tenants.lua', /local function pack_level\(at\)(.*?)\nend/s, /\bat\.(?<name>[a-z_]+)/g),
   action: ['state', ...namesIn('actions.lua', /local NUMBERS = \{(.*?)\n\}/s, /"(?<name>[a-z_]+)"/g)],
 }
