@@ -94,7 +94,7 @@ if not q then
 end
 local since = q.settings.known_since
 if since and since ~= known_since and known_since ~= "" then
-  -- Emptied since then, and somebody else has made it known again: with what they declare, without what the caller does.
+  -- Emptied since then, and somebody else has made it known again: without what the caller declares.
   return { "unregistered" }
 end
 queue.notice_server(q, server)

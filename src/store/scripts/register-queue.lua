@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Makes the queue known with the settings its code declares, and the limits it shares with other queues. What the caller
--- does not give stays as others declared it, and what operators changed while running stays on top. Where that makes the
--- limits others than before (a deploy), tenants that these had parked are put back in line, as when an operator changes
--- them.
+-- Makes the queue known with the settings its code declares, and the limits it shares with other queues. What the
+-- caller does not give stays as others declared it, and what operators changed while running stays on top. Where that
+-- makes the limits others than before (a deploy), tenants that these had parked are put back in line, as when an
+-- operator changes them.
 -- Replies {"registered", since}: when the store came to know the queue; {"again"} if an earlier change of limits is
 -- still being carried out (call again), or {"format", stored} when a version wrote the queue that does not work beside
 -- the caller's: nothing was done.
