@@ -74,7 +74,7 @@ export interface ActionHost {
 const STEP_MS = 100
 const MOST_RETRIES = 1_000
 
-const finishedRules = {
+const waitRules = {
   timeoutMs: optional(integer({ min: 1, max: 2 ** 31 - 1 })),
   signal: optional(abortSignal),
 }
@@ -169,7 +169,7 @@ export class Action {
 
   /** Resolves when it has ended, whichever way; rejects with WaitedTooLongError after `timeoutMs`. */
   async finished(options: { signal?: AbortSignal; timeoutMs?: number } = {}): Promise<ActionSummary> {
-    const { timeoutMs, signal } = checkOptions('finished', options, finishedRules)
+    const { timeoutMs, signal } = checkOptions('finished', options, waitRules)
     const tooLong = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)
     const signals = [signal, tooLong].filter((each) => each !== undefined)
     try {
