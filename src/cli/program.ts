@@ -14,6 +14,7 @@ const loaders = {
   submit: async () => (await import('./commands/submit.ts')).submitCommand(),
   actions: async () => (await import('./commands/actions.ts')).actionsCommand(),
   jobs: async () => (await import('./commands/jobs.ts')).jobsCommand(),
+  queues: async () => (await import('./commands/queues.ts')).queuesCommand(),
   tenants: async () => (await import('./commands/tenants.ts')).tenantsCommand(),
   top: async () => (await import('./commands/top.ts')).topCommand(),
   events: async () => (await import('./commands/events.ts')).eventsCommand(),

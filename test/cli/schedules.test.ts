@@ -13,7 +13,7 @@ const nightly = ['--cron', '0 3 * * *', '--time-zone', 'Europe/Berlin', ...call]
 
 it('makes, lists, pauses, resumes, runs and removes a schedule', async () => {
   const [made] = await server.data(['schedules', 'set', 'nightly', ...nightly, '-t', 'acme'])
-  await server.data(['schedules', 'set', 'soon', '--every', '1m', ...call])
+  const [soonest] = await server.data(['schedules', 'set', 'soon', '--every', '1m', '--cost', '5', ...call])
   const [shown] = await server.data(['schedules', 'get', 'nightly', '-q', 'web'])
   const all = await server.data(['schedules', 'ls', '-q', 'web'])
   const soon = await server.data(['schedules', 'ls', '-q', 'web', '--due-within', '60s'])
@@ -25,6 +25,7 @@ it('makes, lists, pauses, resumes, runs and removes a schedule', async () => {
 
   expect(made).toMatchObject({ cron: '0 3 * * *', job: { tenant: 'acme', payload: JSON.parse(payload) } })
   expect(shown).toEqual(made)
+  expect(soonest).toMatchObject({ job: { cost: 5 } })
   expect(all).toMatchObject([{ name: 'soon' }, { name: 'nightly' }])
   expect(soon).toMatchObject([{ name: 'soon', everyMs: 60_000 }])
   expect([paused, resumed]).toMatchObject([{ pausedSince: expect.any(Number) }, { nextAt: expect.any(Number) }])
@@ -49,7 +50,10 @@ it('is a table for people', async () => {
 it('says in one line what cannot be', async () => {
   const cron = await server.sluice(['schedules', 'set', 'x', '--cron', '0 99 * * *', '--type', 'A', '-q', 'web'])
   const broken = await server.sluice(['schedules', 'set', 'x', ...nightly, '--payload', '{'])
+  const dear = await server.sluice(['schedules', 'set', 'x', ...nightly, '--cost', '101'])
 
+  expect(dear).toMatchObject({ code: 2, stdout: '' })
+  expect(dear.stderr).toContain('job.cost is 101, more than the limit "queue" could ever grant (100)')
   expect(cron).toMatchObject({ code: 2, stdout: '' })
   expect(cron.stderr).toMatch(/^sluice: .*cron cannot be understood: Invalid value for hour: 99.*\n$/)
   expect(broken).toMatchObject({ code: 2, stdout: '' })

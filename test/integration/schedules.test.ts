@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { Queue, QueueEvent } from '../../src/index.ts'
+import type { Queue, QueueEvent, ScheduleInput } from '../../src/index.ts'
 import { Countdown } from '../support/countdown.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import { useEngine } from './engine.ts'
@@ -42,6 +42,23 @@ describe('a schedule', () => {
 
     expect(await cost.promise).toBe(5)
     await queue.schedules.remove('dear')
+  })
+
+  it('is refused when its jobs cost more than a limit could ever grant, and changes nothing', async () => {
+    const queue = engine.queue({ limits: { queue: '100/s', levels: { low: '20/s' }, tenant: '50/s' } })
+    await queue.tenant('b').setLimits({ tenant: '10/s' })
+    const set = (job: Partial<ScheduleInput['job']>) =>
+      queue.schedules.set('dear', { every: '1h', job: { type: 'T', ...job } })
+
+    await expect(set({ cost: 51 })).rejects.toThrow(
+      'job.cost is 51, more than the limit "tenant" could ever grant (50)',
+    )
+    await expect(set({ cost: 21, level: 'low' })).rejects.toThrow('"low"')
+    await expect(set({ cost: 11, tenant: 'b' })).rejects.toThrow('(10)')
+    expect(await queue.schedules.get('dear')).toBeUndefined()
+
+    await set({ cost: 50 })
+    expect(await queue.schedules.get('dear')).toMatchObject({ job: { cost: 50 } })
   })
 
   it('is shown with its next tick', async () => {

@@ -94,8 +94,12 @@ interface SetOptions extends QueueServerOptions {
   readonly tenant?: string
   readonly level?: string
   readonly lane?: string
+  readonly cost?: number
   readonly payload?: string
 }
+
+/** What a job may cost. */
+const costs = { min: 1, max: 1_000_000_000 }
 
 function set(): Command {
   const command = newCommand('set <name>', {
@@ -119,11 +123,12 @@ function set(): Command {
     .option('-t, --tenant <name>', 'whom it is for')
     .addOption(new Option('--level <level>', 'where it stands').choices(levels))
     .option('--lane <name>', 'the line of its tenant it stands in')
+    .option('--cost <permits>', 'permits that it takes of every limit; 1 unless given', wholeNumber(costs))
     .option('--payload <json>', 'its payload')
   return onCall<SetOptions>(withQueue(command), async ({ output, options, args }) => {
-    const { cron, timeZone, every, anchor, missed, type, tenant, level, lane } = options
+    const { cron, timeZone, every, anchor, missed, type, tenant, level, lane, cost } = options
     const payload = options.payload === undefined ? undefined : jsonIn('--payload', options.payload)
-    const job = { type, tenant, level, lane, payload }
+    const job = { type, tenant, level, lane, cost, payload }
     const path = queuePath(options.queue, 'schedules', args[0] as string)
     const body = { cron, timeZone, every, anchor, missed, job }
     const view = await useApi(options, (api) => api.put<ScheduleView>(path, body))

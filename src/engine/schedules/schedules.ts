@@ -12,6 +12,7 @@ import type { IdlePace } from '../idle-pace.ts'
 import type { SubmittedJob } from '../intake.ts'
 import type { Log } from '../log.ts'
 import type { JobInput } from '../submission.ts'
+import { checkScheduleCost } from './schedule-cost.ts'
 import { checkSchedule, checkScheduleName, type Definition, jobIdOf, type ScheduleInput } from './schedule-input.ts'
 import { type ScheduleView, toScheduleView } from './schedule-view.ts'
 import { timetableOf } from './timetable.ts'
@@ -104,6 +105,7 @@ export class Schedules {
     const definition = checkSchedule(name, schedule, this.#maxPayloadBytes)
     const token = toToken(name)
     await this.#ready()
+    await checkScheduleCost(this.#requests, name, definition.job)
     const result = await this.#store(token, definition, { onlyIfAbsent: false })
     this.#declared.set(token, definition)
     this.#checkLater()
