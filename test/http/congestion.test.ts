@@ -40,9 +40,10 @@ describe('GET', () => {
   })
 
   it('shows what was recorded of the queue and of a tenant, as many as are asked for', async () => {
-    // Nobody claims: a claim would record as well, and once is enough for a while.
-    await server.mail.submit({ tenant: 'acme', jobs: Array.from({ length: 10 }, () => ({ type: 'SEND' })) })
-    await server.mail.congestion.record()
+    // A claim is what records.
+    await server.mail.submit({ tenant: 'acme', jobs: Array.from({ length: 11 }, () => ({ type: 'SEND' })) })
+    await server.mail.claim(1)
+    await expect.poll(() => server.mail.congestion.history({ tenant: 'acme' }), { timeout: 10_000 }).toHaveLength(1)
 
     const ofQueue = await server.ask('GET', `${path}/congestion/history`)
     const ofTenant = await server.ask('GET', `${path}/tenants/acme/congestion/history?limit=1`)
