@@ -87,19 +87,28 @@ export class CongestionControl {
   readonly #keys: QueueKeys
   readonly #requests: Requests
   readonly #ready: () => Promise<void>
+  readonly #readable: () => Promise<void>
 
   /** Made by the queue. */
-  constructor(parts: { redis: Redis; keys: QueueKeys; requests: Requests; ready: () => Promise<void> }) {
+  constructor(parts: {
+    redis: Redis
+    keys: QueueKeys
+    requests: Requests
+    ready: () => Promise<void>
+    /** The same for whoever only looks. */
+    readable: () => Promise<void>
+  }) {
     this.#redis = parts.redis
     this.#keys = parts.keys
     this.#requests = parts.requests
     this.#ready = parts.ready
+    this.#readable = parts.readable
   }
 
   /** One tenant. One that the queue does not know has nothing waiting. */
   async of(tenant: string): Promise<TenantCongestion> {
     const token = tokenOf(tenant)
-    await this.#ready()
+    await this.#readable()
     const reply = await readCongestion(this.#requests, { tenant: token })
     return toTenant(reply, reply.tenants[0] as FoundCongestion)
   }
@@ -107,7 +116,7 @@ export class CongestionControl {
   /** The whole queue, and those of its tenants that have longest to wait. */
   async summary(options: { limit?: number } = {}): Promise<CongestionSummary> {
     const { limit } = checkOptions('congestion.summary', options, limitOfSummary)
-    await this.#ready()
+    await this.#readable()
     const reply = await readCongestion(this.#requests, { most: limit })
     const tenants = reply.tenants.map((found) => toTenant(reply, found))
     const [worst] = tenants
@@ -126,7 +135,7 @@ export class CongestionControl {
   async history(options: { tenant?: string | undefined; limit?: number } = {}): Promise<unknown[]> {
     const { tenant, limit } = checkOptions('congestion.history', options, rulesOfHistory)
     const token = tenant === undefined ? undefined : tokenOf(tenant)
-    await this.#ready()
+    await this.#readable()
     const { values } = await readSettings(this.#requests)
     const asked = { tenant: token, limit, keepMs: values.keep_history / 1000 }
     const records = await readCongestionHistory(this.#redis, this.#keys, asked)

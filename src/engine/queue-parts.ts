@@ -102,6 +102,7 @@ export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueuePa
     },
   })
   const ready = () => registration.ready()
+  const readable = () => registration.readable()
   /** Calls of each kind have their own numbers: a producer that waits must not hold the others up. */
   const requestsOf = (client: string) =>
     new Requests({
@@ -139,9 +140,10 @@ export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueuePa
     pace,
     log,
     ready,
+    readable,
     submit: (job) => itself.submit(job, { whenFull: 'error' }),
   })
-  const congestion = new CongestionControl({ redis, keys, requests, ready })
+  const congestion = new CongestionControl({ redis, keys, requests, ready, readable })
   const recorder = new CongestionRecorder({
     queue: name,
     store: () => recordCongestion(requests, RECORDED_TENANTS),
@@ -154,6 +156,7 @@ export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueuePa
     requests,
     maxPayloadBytes,
     ready,
+    readable,
     submitter: (options) => intake.submitter(options),
     onAggregating: () => duties.look(),
     counted: (submit) => intake.counted(submit),

@@ -226,7 +226,7 @@ export class Queue {
   /** What is known of a job. A given id is known within its action, or else its tenant; a generated one needs neither. */
   async job(id: string, options: JobOwner = {}): Promise<JobView | undefined> {
     const address = addressOfOwned('job', id, options)
-    await this.#parts.registration.ready()
+    await this.#parts.registration.readable()
     return viewJob(this.#parts.requests, address, id)
   }
 
@@ -249,7 +249,7 @@ export class Queue {
     if (job === undefined && tenant === undefined) {
       throw new InvalidOptionsError('explain', [{ path: 'tenant', problem: 'or job must be given' }])
     }
-    await this.#parts.registration.ready()
+    await this.#parts.registration.readable()
     if (job === undefined) return whyTenantWaits(this.#parts.requests, toToken(tenant ?? defaultTenant))
     return whyJobWaits(this.#parts.requests, addressOf(job, tenant ?? defaultTenant, action), job)
   }
@@ -293,19 +293,19 @@ export class Queue {
 
   /** Counts over the whole queue. */
   async counts(): Promise<QueueCounts> {
-    await this.#parts.registration.ready()
+    await this.#parts.registration.readable()
     return readCounts(this.#parts.requests)
   }
 
   /** Processes that hold jobs of it or wait for some, the busiest first. */
   async workers(): Promise<WorkerView[]> {
-    await this.#parts.registration.ready()
+    await this.#parts.registration.readable()
     return readWorkers(this.#parts.redis, this.#parts.keys)
   }
 
   /** The queue at one moment, in a bounded number of reads: counts, backlog, limits, workers, and tenants that matter now. */
   async overview(options: { tenants?: number } = {}): Promise<QueueOverview> {
-    await this.#parts.registration.ready()
+    await this.#parts.registration.readable()
     const busyTokens = (most: number) => readBusyTokens(this.#parts.redis, this.#parts.keys, most)
     const { limits, congestion } = this
     return readOverview(
@@ -323,7 +323,7 @@ export class Queue {
 
   /** How it shares and whether it is paused, changes made while running included. */
   async view(): Promise<QueueView> {
-    await this.#parts.registration.ready()
+    await this.#parts.registration.readable()
     const { values, ...pauses } = await readSettings(this.#parts.requests)
     return { name: this.name, ...settingsOf(values), ...pauses }
   }
@@ -344,7 +344,7 @@ export class Queue {
 
   /** Tenants that have work or are paused, in no order. */
   async *tenants(): AsyncGenerator<TenantView> {
-    await this.#parts.registration.ready()
+    await this.#parts.registration.readable()
     for await (const token of readTenantTokens(this.#parts.redis, this.#parts.keys))
       yield this.tenant(fromToken(token)).view()
   }

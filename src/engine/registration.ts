@@ -37,6 +37,13 @@ export class Registration {
     return this.#registered
   }
 
+  /** The same for whoever only looks: without a connection it rejects when that has been waited for. */
+  async readable(): Promise<void> {
+    const { redis, place } = this.#parts
+    if (this.#knownSince === '') await redis.at(place.keys.queue).ready()
+    await this.ready()
+  }
+
   /** When the store came to know the queue, as this process was told; '': it was not yet. */
   get knownSince(): string {
     return this.#knownSince

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../clock.ts'
 import { ActionClosedError, ClosedError, InvalidJobError, InvalidOptionsError, QueueFullError } from '../errors.ts'
 import { actionOfLane, fromToken } from '../store/names.ts'
 import { decodeRecord } from '../store/record.ts'
+import { repeatWhileUnavailable } from '../store/repeat.ts'
 import type { Requests } from '../store/requests.ts'
 import { readCounts } from '../store/scripts/read-counts.ts'
 import { readSettings } from '../store/scripts/read-settings.ts'
@@ -240,6 +241,7 @@ export class Submitter {
       const reply = await submitJobs(
         this.#requests,
         rest.map(({ indexes: _, ...line }): SubmitLine => ({ ...line, basePriority: this.#basePriority })),
+        { signal: this.#signal },
       )
       if (reply.costly) throw costlyError(rest, reply.costly)
       const [closed] = reply.closed
@@ -271,7 +273,7 @@ export class Submitter {
   }
 
   async #isQueueFull(maxPending: number): Promise<boolean> {
-    const { waiting, delayed } = await readCounts(this.#requests)
+    const { waiting, delayed } = await repeatWhileUnavailable(() => readCounts(this.#requests))
     return waiting + delayed >= maxPending
   }
 }

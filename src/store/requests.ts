@@ -30,6 +30,10 @@ import {
 // remembered: while fewer than 16 numbers were given after it, and for no longer than REPEATED_FOR_MS.
 export const REMEMBERED = 16
 
+// A read is repeated where the connection has just been lost. Without one it rejects when that has been waited for, as long as
+// a command may take: whoever looks, mostly for a web request, wants to know.
+const READ_FOR_MS = 1_000
+
 // A store that is emptied is told anew, and once more if that is emptied as well. One that does not know the queue even then
 // lacks something that this process cannot give it.
 const MOST_REGISTRATIONS = 5
@@ -66,6 +70,12 @@ const UNCONFIRMED: ReadonlySet<string> = new Set(
     recordCongestion,
   ].map(({ name }) => name),
 )
+
+interface CallOptions {
+  readonly giveUpAfterMs?: number
+  /** Aborted, the call is not sent any more; one that may have run by then is repeated until that is known. */
+  readonly signal?: AbortSignal | undefined
+}
 
 /**
  * One client's calls of mutating scripts. Each has a number of its own and is repeated under it when the reply was
@@ -120,26 +130,42 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
   async run<K extends { [Name in keyof K]: string }, A extends { [Name in keyof A]: ScriptValue }>(
     script: Script<K, A>,
     args: (request: number, serverId: string) => NoInfer<A>,
-    options: { giveUpAfterMs?: number } = {},
+    options: CallOptions = {},
   ): Promise<readonly unknown[]> {
     for (let registered = 0; registered < MOST_REGISTRATIONS; registered++) {
-      const reply = await this.#numbered(script, args, options.giveUpAfterMs ?? REPEATED_FOR_MS)
+      const reply = await this.#repeated(script, args, options)
       if (reply[0] !== 'unregistered') return reply
       await this.#register(true)
     }
     throw new StoreUnavailableError({ reason: NOT_REGISTERED, outcome: 'not-sent' })
   }
 
+  /** What only reads needs no number, and does not wait for those that others have. */
+  async #repeated<K extends { [Name in keyof K]: string }, A extends { [Name in keyof A]: ScriptValue }>(
+    script: Script<K, A>,
+    args: (request: number, serverId: string) => A,
+    options: CallOptions,
+  ): Promise<readonly unknown[]> {
+    if (!onlyReads(script)) return this.#numbered(script, args, options)
+    const read = async () => {
+      await this.#redis.ready()
+      const reply = await runScript(this.#redis, script, this.#keys as unknown as K, args(0, this.#redis.serverId))
+      return reply as readonly unknown[]
+    }
+    return repeatWhileUnavailable(read, options.giveUpAfterMs ?? READ_FOR_MS)
+  }
+
   async #numbered<K extends { [Name in keyof K]: string }, A extends { [Name in keyof A]: ScriptValue }>(
     script: Script<K, A>,
     args: (request: number, serverId: string) => A,
-    giveUpAfterMs: number,
+    { giveUpAfterMs = REPEATED_FOR_MS, signal }: CallOptions,
   ): Promise<readonly unknown[]> {
     const number = await this.#nextNumber()
     let mayHaveRun = false
     const attempt = async () => {
       try {
         await this.#redis.ready()
+        if (!mayHaveRun) signal?.throwIfAborted()
         // Every key a script can declare is among the queue's, or the group's; the script picks its own by name.
         const keys = this.#keys as unknown as K
         const { serverId } = this.#redis
@@ -192,6 +218,10 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
   }
 }
 
-function waitsForReplicas({ name, source }: { readonly name: string; readonly source: string }): boolean {
-  return !UNCONFIRMED.has(name) && !source.startsWith('#!lua flags=no-writes')
+function waitsForReplicas({ name }: { readonly name: string }): boolean {
+  return !UNCONFIRMED.has(name)
+}
+
+function onlyReads({ source }: { readonly source: string }): boolean {
+  return source.startsWith('#!lua flags=no-writes')
 }

@@ -4,6 +4,7 @@ import type { JobView } from '../engine/job-view.ts'
 import { insideOf, type JobOwner, type Queue } from '../engine/queue.ts'
 import { WaitedTooLongError } from '../errors.ts'
 import type { JobErrorRecord } from '../store/record.ts'
+import { repeatWhileUnavailable } from '../store/repeat.ts'
 
 export interface FinishedOptions extends JobOwner {
   /** For how long it is waited for, in real time. @default 5_000 */
@@ -45,7 +46,7 @@ export async function finished(queue: Queue, id: string, options: FinishedOption
     for (;;) {
       // Before it looks: what happens meanwhile rings again.
       const rung = bell.next()
-      const view = await queue.job(id, owner)
+      const view = await repeatWhileUnavailable(() => queue.job(id, owner))
       const { state, error } = view ?? { state: success ? 'succeeded' : 'unknown', error: undefined }
       if (state === 'succeeded') return { state, result: success?.value, error }
       if (state === 'failed' || state === 'canceled') return { state, result: undefined, error }

@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { type JobInput, Sluice } from '../../src/index.ts'
+import { type JobInput, type QueueEvent, Sluice } from '../../src/index.ts'
+import { startRedis } from '../../src/testing/redis-server.ts'
 
 // Nothing listens there.
 const NOWHERE = 'redis://127.0.0.1:1'
@@ -23,4 +24,31 @@ it.each([
   ])
 
   expect(performance.now() - startedAt).toBeLessThan(SOON_MS)
+})
+
+it('a submit that was given up while Redis was gone stores nothing when that is back, and tells of no action', async () => {
+  const server = await startRedis()
+  const sluice = new Sluice({ redis: { path: server.path }, commandTimeoutMs: 200, log: () => {} })
+  onTestFinished(async () => {
+    await sluice.close()
+    await server.stop()
+  })
+  const queue = sluice.queue('q')
+  await queue.counts()
+  await server.kill()
+  const give = { signal: AbortSignal.timeout(50) }
+
+  await expect(queue.submit({ type: 'T' }, give)).rejects.toMatchObject({ name: 'TimeoutError' })
+  const action = queue.submit(
+    { type: 'T', tenant: 'a', action: 'one', jobs: [{}] },
+    { signal: AbortSignal.timeout(50) },
+  )
+  await expect(action).rejects.toMatchObject({ name: 'TimeoutError' })
+  await server.restart()
+  await queue.submit({ type: 'T', id: 'after' })
+
+  const events: QueueEvent[] = []
+  for await (const event of queue.events({ from: '0', follow: false })) events.push(event)
+  expect(await queue.counts()).toMatchObject({ waiting: 1 })
+  expect(events).toEqual([])
 })

@@ -203,7 +203,7 @@ async function perform(world: World, action: Action): Promise<void> {
     case 'open action': {
       const { client, tenant, name, isOrdered, rules, webhook, begunBy = '' } = action
       const opened = { tenant, name, rules: { ...rules, lane: toActionLane(name, isOrdered) }, webhook, begunBy }
-      const reply = await openAction(world.client(client).requests, opened, nowUs)
+      const reply = await openAction(world.client(client).requests, opened, { nowUs })
       deepStrictEqual(reply, model.openAction(opened, now))
       return
     }

@@ -6,6 +6,7 @@ import type { QueueKeys } from '../../store/keys.ts'
 import { isOrderedLane, toToken } from '../../store/names.ts'
 import type { JobErrorRecord } from '../../store/record.ts'
 import type { Redis } from '../../store/redis.ts'
+import { repeatWhileUnavailable } from '../../store/repeat.ts'
 import type { Requests } from '../../store/requests.ts'
 import { endAction } from '../../store/scripts/end-action.ts'
 import { type FoundAction, readActions } from '../../store/scripts/read-actions.ts'
@@ -60,6 +61,8 @@ export interface ActionHost {
   readonly requests: Requests
   readonly watcher: ActionWatcher
   ready(): Promise<void>
+  /** The same for whoever only looks. */
+  readable(): Promise<void>
   /** Its last job had ended when it was sealed: whoever makes its aggregate is to hear of it. */
   onAggregating(): void
   add(
@@ -232,7 +235,8 @@ export class Action {
   async #nextRetry(): Promise<string> {
     for (let number = 1; number <= MOST_RETRIES; number++) {
       const name = `${this.name}.retry-${number}`
-      const [found] = await readActions(this.#host.requests, [`${this.#tokens.tenant}:${toToken(name)}`])
+      const key = `${this.#tokens.tenant}:${toToken(name)}`
+      const [found] = await repeatWhileUnavailable(() => readActions(this.#host.requests, [key]))
       if (!found?.isSealed) return name
     }
     const problem = `was retried ${MOST_RETRIES} times: retry the last of its retries instead`
@@ -274,14 +278,17 @@ export class Action {
     if (state === 'AGGREGATING') this.#host.onAggregating()
   }
 
-  async #known(options: { withStatistics?: boolean } = {}): Promise<FoundAction> {
-    const found = await this.#read(options)
-    if (!found) throw new UnknownActionError({ id: this.id })
-    return found
+  /** For what goes on for long, or changes something: it does not end with a restart of the store. */
+  #known(options: { withStatistics?: boolean } = {}): Promise<FoundAction> {
+    return repeatWhileUnavailable(async () => {
+      const found = await this.#read(options)
+      if (!found) throw new UnknownActionError({ id: this.id })
+      return found
+    })
   }
 
   async #read(options: { withStatistics?: boolean } = {}): Promise<FoundAction | undefined> {
-    await this.#host.ready()
+    await this.#host.readable()
     const { tenant, name } = this.#tokens
     const [found] = await readActions(this.#host.requests, [`${tenant}:${name}`], options)
     return found

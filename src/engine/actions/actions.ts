@@ -5,6 +5,7 @@ import { type ActionPlace, placeAfter, readActionNames } from '../../store/actio
 import type { QueueKeys } from '../../store/keys.ts'
 import { fromToken, type Level, nameRule, problemOfName, toToken } from '../../store/names.ts'
 import type { Redis } from '../../store/redis.ts'
+import { repeatWhileUnavailable } from '../../store/repeat.ts'
 import type { Requests } from '../../store/requests.ts'
 import { endAction } from '../../store/scripts/end-action.ts'
 import { type OpenedAction, openAction } from '../../store/scripts/open-action.ts'
@@ -36,6 +37,8 @@ interface Parts {
   readonly clock: Clock
   readonly maxPayloadBytes: number
   ready(): Promise<void>
+  /** The same for whoever only looks. */
+  readable(): Promise<void>
   onAggregating(): void
   submitter(options: SubmitChoice): Submitter
   /** Counts what is refused. */
@@ -67,6 +70,10 @@ export class Actions implements ActionHost {
     return this.#parts.ready()
   }
 
+  readable(): Promise<void> {
+    return this.#parts.readable()
+  }
+
   onAggregating(): void {
     this.#parts.onAggregating()
   }
@@ -89,12 +96,9 @@ export class Actions implements ActionHost {
     const tokens = { tenant: toToken(checked.tenant), name: toToken(checked.name) }
     const webhook = checked.webhook ? JSON.stringify(checked.webhook) : ''
     const { rules, begunBy } = checked
-    const opened = await openAction(this.requests, {
-      ...tokens,
-      rules,
-      webhook,
-      ...(begunBy !== undefined && { begunBy }),
-    })
+    const action = { ...tokens, rules, webhook, ...(begunBy !== undefined && { begunBy }) }
+    // A submit that has ended before its action was made makes none: nobody is told of what never held anything.
+    const opened = await openAction(this.requests, action, { signal: options.signal })
     const goesOn = checked.from === 'accepted'
     const isForeign = goesOn && begunBy !== undefined && opened.begunBy !== begunBy
     if (opened.isSealed || hasEnded(opened.state)) {
@@ -143,7 +147,7 @@ export class Actions implements ActionHost {
       return await submitted
     } catch (error) {
       if (!isSluiceError(error) || error.code !== 'SLUICE_ACTION_CLOSED') throw error
-      const [found] = await readActions(this.requests, [`${tenant}:${name}`])
+      const [found] = await repeatWhileUnavailable(() => readActions(this.requests, [`${tenant}:${name}`]))
       if (!found || !hasEnded(found.state)) throw error
       return undefined
     }
@@ -169,7 +173,7 @@ export class Actions implements ActionHost {
       cursor: optional(text({ maxLength: 32, pattern: { test: cursorForm, words: 'a cursor that a page answered' } })),
       limit: integer({ min: 1, max: 500, default: 50 }),
     })
-    await this.ready()
+    await this.readable()
     const after = cursor === undefined ? undefined : fromCursor(cursor)
     const names = await readActionNames(this.redis, this.keys, {
       tenant: tenant === undefined ? undefined : toToken(tenant),

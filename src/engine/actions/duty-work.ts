@@ -3,6 +3,7 @@ import type { Clock } from '../../clock.ts'
 import { readWebhook } from '../../store/action-list.ts'
 import { fromToken } from '../../store/names.ts'
 import { encodeError } from '../../store/record.ts'
+import { repeatWhileUnavailable } from '../../store/repeat.ts'
 import type { Requests } from '../../store/requests.ts'
 import { endAction } from '../../store/scripts/end-action.ts'
 import { freeTrash } from '../../store/scripts/free-trash.ts'
@@ -51,7 +52,9 @@ async function tellOfEnd(
   { name: queue, actions, requests, tellWebhook }: DutyWorkParts,
   { tenant, name }: Duty,
 ): Promise<DutyOutcome> {
-  const [found] = await readActions(requests, [`${tenant}:${name}`], { withStatistics: true })
+  const [found] = await repeatWhileUnavailable(() =>
+    readActions(requests, [`${tenant}:${name}`], { withStatistics: true }),
+  )
   const text = found && (await readWebhook(actions.redis, actions.keys, tenant, name))
   if (!found || !text) return { outcome: 'done' }
   const summary = toSummary(queue, found)
@@ -64,7 +67,7 @@ async function aggregate(
   { tenant, name }: Duty,
   stop: AbortController,
 ): Promise<DutyOutcome> {
-  const [found] = await readActions(requests, [`${tenant}:${name}`])
+  const [found] = await repeatWhileUnavailable(() => readActions(requests, [`${tenant}:${name}`]))
   if (!found) return { outcome: 'done' }
   const registered = aggregates.get(found.type)
   // It was given to anybody because nobody has had it for as long as a type may be unknown.

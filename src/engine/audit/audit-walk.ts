@@ -1,4 +1,5 @@
 import type { Audited, AuditMode } from '../../store/difference.ts'
+import { repeatWhileUnavailable } from '../../store/repeat.ts'
 import type { Requests } from '../../store/requests.ts'
 import { auditClaims } from '../../store/scripts/audit-claims.ts'
 import { auditDelayed } from '../../store/scripts/audit-delayed.ts'
@@ -122,11 +123,9 @@ export class AuditWalk {
   async #stepOverKeys(): Promise<AuditStep> {
     if (this.#tenants.length > 0) return this.#stepOverTenants()
     if (this.#claims.length > 0) return this.#stepOverClaims()
-    const { names, cursor, quietMs } = await readKeys(this.#requests, {
-      cursor: this.#cursor,
-      count: KEYS_AT_ONCE,
-      ...this.#now,
-    })
+    const { names, cursor, quietMs } = await repeatWhileUnavailable(() =>
+      readKeys(this.#requests, { cursor: this.#cursor, count: KEYS_AT_ONCE, ...this.#now }),
+    )
     this.#foundAt = this.#cursor
     this.#cursor = cursor
     this.#meet(names)

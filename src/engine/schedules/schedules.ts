@@ -3,6 +3,7 @@ import { checkOptions, integer, optional, text } from '../../assert.ts'
 import { systemClock } from '../../clock.ts'
 import { UnknownScheduleError } from '../../errors.ts'
 import { toToken } from '../../store/names.ts'
+import { repeatWhileUnavailable } from '../../store/repeat.ts'
 import type { Requests } from '../../store/requests.ts'
 import { changeSchedule } from '../../store/scripts/change-schedule.ts'
 import { readSchedulePage, type ScheduleCursor } from '../../store/scripts/read-schedule-page.ts'
@@ -63,6 +64,7 @@ export class Schedules {
   readonly #pace: IdlePace
   readonly #log: Log
   readonly #ready: () => Promise<void>
+  readonly #readable: () => Promise<void>
   readonly #submit: (job: JobInput) => Promise<SubmittedJob>
   /** What this process wants to be there, by token. */
   readonly #declared = new Map<string, Definition>()
@@ -87,6 +89,8 @@ export class Schedules {
     pace: IdlePace
     log: Log
     ready: () => Promise<void>
+    /** The same for whoever only looks. */
+    readable: () => Promise<void>
     submit: (job: JobInput) => Promise<SubmittedJob>
   }) {
     this.#requests = parts.requests
@@ -94,6 +98,7 @@ export class Schedules {
     this.#pace = parts.pace
     this.#log = parts.log
     this.#ready = parts.ready
+    this.#readable = parts.readable
     this.#submit = parts.submit
   }
 
@@ -121,7 +126,7 @@ export class Schedules {
   /** @param page - `dueWithinMs`: only what is due that soon; without it, all, and what is due within a minute is counted. */
   async list(page: { dueWithinMs?: number; cursor?: string; limit?: number } = {}): Promise<SchedulePage> {
     const { dueWithinMs, cursor, limit } = checkOptions('schedules.list', page, pageRules)
-    await this.#ready()
+    await this.#readable()
     const found = await readSchedulePage(this.#requests, {
       withinMs: dueWithinMs ?? DEFAULT_SOON_MS,
       onlyInTime: dueWithinMs !== undefined,
@@ -211,7 +216,7 @@ export class Schedules {
   }
 
   async #store(name: string, definition: Definition, options: { onlyIfAbsent: boolean }): Promise<ScheduleResult> {
-    const { nowUs, sinceUs, schedules } = await readSchedules(this.#requests, [name])
+    const { nowUs, sinceUs, schedules } = await repeatWhileUnavailable(() => readSchedules(this.#requests, [name]))
     const text = JSON.stringify(definition)
     if (schedules[0]?.definition === text) {
       this.#sinceUs = sinceUs
@@ -225,7 +230,7 @@ export class Schedules {
 
   async #read(name: string): Promise<{ stored: StoredSchedule | undefined; nowMs: number }> {
     checkScheduleName(name)
-    await this.#ready()
+    await this.#readable()
     const { schedules, nowUs } = await readSchedules(this.#requests, [toToken(name)])
     return { stored: schedules[0], nowMs: Math.floor(Number(nowUs) / 1_000) }
   }

@@ -38,7 +38,7 @@ export interface OpenedAction {
 export async function openAction(
   requests: Requests,
   action: { tenant: string; name: string; rules: ActionRules; webhook: string; begunBy?: string },
-  nowUs = '',
+  { nowUs = '', signal }: { nowUs?: string; signal?: AbortSignal | undefined } = {},
 ): Promise<OpenedAction> {
   const { rules } = action
   const rulesJson = JSON.stringify({
@@ -50,7 +50,7 @@ export async function openAction(
     max_failure_ratio: rules.maxFailureRatio,
     seal_timeout: rules.sealTimeoutMs * 1000,
   })
-  const reply = await requests.run(script, (request) => ({
+  const args = (request: number) => ({
     nowGiven: nowUs,
     request,
     tenant: action.tenant,
@@ -58,7 +58,8 @@ export async function openAction(
     rulesJson,
     webhook: action.webhook,
     begunBy: action.begunBy ?? '',
-  }))
+  })
+  const reply = await requests.run(script, args, { signal })
   type Opened = ['opened', number, ActionState, number, number, Level, string, string]
   const [, isNew, state, sealed, received, level, lane, begunBy] = reply as Opened
   return { isNew: isNew === 1, state, isSealed: sealed === 1, received, level, lane, begunBy }

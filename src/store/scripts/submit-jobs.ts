@@ -45,7 +45,7 @@ export interface CostlyJob {
 export async function submitJobs(
   requests: Requests,
   lines: readonly SubmitLine[],
-  options: { nowUs?: string } = {},
+  options: { nowUs?: string; signal?: AbortSignal | undefined } = {},
 ): Promise<SubmitReply> {
   const list: (string | number)[] = []
   let hasCosts = 0
@@ -59,12 +59,8 @@ export async function submitJobs(
       list.push(entry)
     }
   }
-  const reply = await requests.run(script, (request) => ({
-    nowGiven: options.nowUs ?? '',
-    request,
-    hasCosts,
-    lines: list,
-  }))
+  const args = (request: number) => ({ nowGiven: options.nowUs ?? '', request, hasCosts, lines: list })
+  const reply = await requests.run(script, args, { signal: options.signal })
   if (reply[0] === 'costly') {
     const [, line, job, limit, most] = reply as ['costly', number, number, string, number]
     return { accepted: 0, duplicates: 0, firsts: [], full: [], closed: [], costly: { line, job, limit, most } }

@@ -212,7 +212,7 @@ export class ScriptStore {
         webhook: options.webhook ?? '',
         begunBy: options.begunBy ?? '',
       },
-      this.nowUs,
+      { nowUs: this.nowUs },
     )
   }
 
