@@ -156,15 +156,19 @@ function factoryOf({ file, identifier, lines }: LuaModule): LuaText {
 }
 
 /**
- * What a script has of a module. The module's table has room for the functions from the start: one that grows with each
- * is made anew again and again.
+ * What a script has of a module. The module's table has room from the start for all that is put into it: one that
+ * outgrows its room is made anew.
  */
-function partOf(module: LuaModule, needed: ReadonlySet<LuaFunction>): Omit<LuaPart, 'module'> {
-  const without = module.functions.filter((each) => !needed.has(each)).flatMap(({ from, to }) => [from, to])
+function partOf(module: LuaModule, needed: ReadonlySet<LuaFunction>): Omit<LuaPart, 'name' | 'module'> {
+  const unneeded = module.functions.filter((each) => !needed.has(each))
+  const left = new Set(module.fields)
+  for (const { name, isLocal } of unneeded) if (!isLocal) left.delete(name)
   const made = module.lines.indexOf(`local ${module.table} = {}`)
-  const room = [...needed].filter(({ isLocal }) => !isLocal).map(({ name }) => `${name} = nil`)
-  const instead = made > 0 && room.length > 1 ? { [made]: `local ${module.table} = { ${room.join(', ')} }` } : {}
-  return { instead, without }
+  const room = [...left].map((name) => `${name} = nil`)
+  return {
+    instead: made > 0 && room.length > 1 ? { [made]: `local ${module.table} = { ${room.join(', ')} }` } : {},
+    without: unneeded.flatMap(({ from, to }) => [from, to]),
+  }
 }
 
 class LuaBuilder {
@@ -395,10 +399,11 @@ function objectType(fields: readonly (Parameter & { type: string })[]): string {
 /** One that is sent as it is made here, and written so that it takes its modules from those of all scripts. */
 function textOf({ shebang, first, rare, needed, own }: BuiltScript): { text: ScriptParts; written: string } {
   const part = (module: LuaModule) => partOf(module, needed.get(module) as Set<LuaFunction>)
-  const parts = (modules: LuaModule[]) => modules.map((module) => ({ module: factoryOf(module), ...part(module) }))
+  const parts = (modules: LuaModule[]) =>
+    modules.map((module) => ({ name: module.identifier, module: factoryOf(module), ...part(module) }))
   const write = (module: LuaModule) => {
     const { instead, without } = part(module)
-    return `{ module: modules.${module.identifier}, instead: ${JSON.stringify(instead)}, without: ${JSON.stringify(without)} }`
+    return `{ name: '${module.identifier}', module: modules.${module.identifier}, instead: ${JSON.stringify(instead)}, without: ${JSON.stringify(without)} }`
   }
   const [firstOnes, rareOnes] = [first, rare].map((modules) => modules.map(write).join(', '))
   return {

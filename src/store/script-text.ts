@@ -13,6 +13,7 @@ export interface LuaText {
 
 /** A module as one script has it. */
 export interface LuaPart {
+  readonly name: string
   readonly module: LuaText
   /** Instead of some of its lines, by their position from 0. */
   readonly instead: Readonly<Record<number, string>>
@@ -51,7 +52,9 @@ export function putTogether({ shebang, first, rare, own }: ScriptParts): { sourc
     }
   }
   if (first.length + rare.length > 0) {
-    lines.push('local made, make, rest = {} make = setmetatable({')
+    // With room for those that every call makes: a table that outgrows its room is made anew.
+    const room = first.map(({ name }) => `${name} = nil`).join(', ')
+    lines.push(`local made, make, rest = {${room && ` ${room} `}} make = setmetatable({`)
     add(first)
     lines.push('}, { __index = function(_, name) rest = rest or {')
     add(rare)
