@@ -58,7 +58,8 @@ export function statusOf(row: LimitRow, activeTenants: number, nowMs: number): L
   }
 }
 
-function ratePerSecond({ name, kind, limit, windowUs, burst, jitterUs, share }: LimitRow): number | undefined {
+/** What it grants when it is always asked; undefined without a rate. */
+export function ratePerSecond({ name, kind, limit, windowUs, burst, jitterUs, share }: LimitRow): number | undefined {
   if (kind === 'window') return (limit * 1_000_000) / windowUs
   if (kind !== 'bucket') return undefined
   const rule = { name, kind, count: limit, window: windowUs, burst, jitter: jitterUs }

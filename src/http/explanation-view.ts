@@ -49,6 +49,8 @@ const gate = z.object({
   limit: z.union([z.number(), z.string()]).optional().meta({ description: 'Of a limit its size; of a park its name.' }),
   used: z.number().optional(),
   remaining: z.number().optional(),
+  effectivePerSecond: z.number().optional().meta({ description: 'What a limit with a rate grants now.' }),
+  isEstimated: z.boolean().optional().meta({ description: 'Part of what is used was assumed.' }),
   place: z.number().optional().meta({ description: '1 is next.' }),
   inLine: z.number().optional(),
   score: z.number().optional(),

@@ -97,6 +97,21 @@ describe('a tenant', () => {
     expect(binds?.since).toBeLessThanOrEqual(at)
   })
 
+  it('says what a limit grants now that an upstream has slowed down, and why', async () => {
+    const queue = engine.queue({ limits: { tenant: '1000/s' } })
+    await queue.submit({ jobs: [1, 2].map((payload) => ({ type: 'T', tenant: 'a', payload })) })
+    const [job] = await queue.claim(1)
+    job?.learn({ status: 429, headers: { 'retry-after': '60' } })
+    await job?.succeed()
+
+    const { gates } = await queue.explain({ tenant: 'a' })
+
+    const gate = gates.find((each) => each.gate === 'limit')
+    expect(gate).toMatchObject({ limit: 1_000, isEstimated: false })
+    expect(gate).toHaveProperty('effectivePerSecond', expect.closeTo(0.7 * 943.8, 0))
+    expect(gate?.text).toMatch(/bucket of 1000 at 66\d\/s \(its upstream pushed back\), /)
+  })
+
   it.each<[string, NonNullable<QueueOptions['limits']>]>([
     ['a window of the queue is used up', { queue: { kind: 'window', limit: 1, windowMs: 86_400_000 } }],
     ['slots of the queue are used up', { queue: { kind: 'concurrency', max: 1 } }],

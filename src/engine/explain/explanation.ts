@@ -55,6 +55,10 @@ export type Gate = AnyGate &
         readonly limit: number
         readonly used: number
         readonly remaining: number
+        /** What it grants now when it is always asked; undefined without a rate. */
+        readonly effectivePerSecond: number | undefined
+        /** Redis had lost what a window had counted: part of what is used was assumed. */
+        readonly isEstimated: boolean
         /** Who says no: the limit, or an upstream that pushed back and has closed it. Undefined: it grants. */
         readonly reason: WaitReason | undefined
       }

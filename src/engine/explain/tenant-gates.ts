@@ -1,6 +1,7 @@
 import type { Level } from '../../store/names.ts'
 import type { StandFacts, TenantFacts } from '../../store/scripts/explain-tenant.ts'
 import type { LimitRow } from '../../store/scripts/read-limits.ts'
+import { ratePerSecond } from '../limit-status.ts'
 import type { Gate } from './explanation.ts'
 import { lasting, moment } from './moments.ts'
 
@@ -75,14 +76,27 @@ export function limitGates(facts: TenantFacts, rows: readonly LimitRow[], level:
     .map((row) => limitGate(row, facts))
 }
 
+/** What a bucket grants now, where that is less than its definition lets expect, and why. */
+function slowness(row: LimitRow): string {
+  const { kind, share, jitterUs, definedJitterUs } = row
+  const why = [
+    ...(share < 1_000 ? ['its upstream pushed back'] : []),
+    ...(jitterUs > definedJitterUs ? [`calls go out late: ${jitterUs / 1_000} ms are allowed for`] : []),
+  ]
+  if (kind !== 'bucket' || why.length === 0) return ''
+  return ` at ${Number((ratePerSecond(row) ?? 0).toPrecision(3))}/s (${why.join('; ')})`
+}
+
 const owners = { queue: 'of the queue', tenant: 'of the tenant', high: 'of level high' } as const
 
 function limitGate(row: LimitRow, { now, closed_limits: closed }: TenantFacts): Gate {
   const { scope, name, kind, limit, used, available: remaining } = row
   const whose = owners[scope as keyof typeof owners] ?? `of level ${scope}`
   const reason = remaining > 0 ? undefined : reasonOf(row)
-  const shared = { gate: 'limit', scope, name, kind, limit, used, remaining, reason } as const
-  const figures = `${kind} of ${limit}, ${used} used, ${remaining} left`
+  const rate = { effectivePerSecond: ratePerSecond(row), isEstimated: row.isEstimated }
+  const shared = { gate: 'limit', scope, name, kind, limit, used, remaining, reason, ...rate } as const
+  const assumed = row.isEstimated ? ' (in part assumed, Redis had lost the count)' : ''
+  const figures = `${kind} of ${limit}${slowness(row)}, ${used} used${assumed}, ${remaining} left`
   if (remaining > 0) return { ...shared, ...pass, text: `limit "${name}" ${whose} grants: ${figures}` }
   const until = row.opensInUs > 0 ? now + row.opensInUs / 1000 : undefined
   const when = until === undefined ? 'until a job ends or it is told more' : `until ${moment(until, now)}`

@@ -5,7 +5,7 @@ local queue = require "queue"
 
 local congestion = {}
 
-local floor, min, max, huge = math.floor, math.min, math.max, math.huge
+local floor, ceil, min, max, huge = math.floor, math.ceil, math.min, math.max, math.huge
 local SECOND = 1000000
 local MEASURED_OVER = 2 * pace.SLOT
 
@@ -36,22 +36,54 @@ local function measured(of, now, starts)
 end
 
 -- A limit that is shared with other queues has its rule in their group; one that the store has lost says nothing.
+-- Answers also its state where it is open, else what is stored of it.
 local function common_rule(q, name)
   local opened = q.group and q.group.by_limit[name]
   if opened then
-    return opened.rule
+    return opened.rule, opened
   end
-  local packed = redis.call("HGET", q.keys.group_limits, name .. "/rule")
-  return packed and cmsgpack.unpack(packed) or {}
+  local found = redis.call("HMGET", q.keys.group_limits, name .. "/rule", name)
+  return found[1] and cmsgpack.unpack(found[1]) or {}, nil, found[2]
 end
 
--- The least that limits grant in a second; those without a rate say nothing.
-local function rate_of(q, rules)
+-- A window slows nobody down who finds room in it. What it has none for starts when it begins anew, or later.
+local function window_rate(q, rule, state, stored, waiting)
+  if not state then
+    local window = require "window"
+    state = window.open(rule, stored, rule.jitter, q, q.now)
+  end
+  local beyond = waiting - max(0, rule.count - state.used)
+  if beyond <= 0 then
+    return huge
+  end
+  return waiting * SECOND / (state.stop - q.now + (ceil(beyond / rule.count) - 1) * rule.window)
+end
+
+local function state_of(states, name)
+  for _, state in ipairs(states or {}) do
+    if state.rule.name == name and not state.rule.is_share then
+      return state
+    end
+  end
+  return nil
+end
+
+-- What limits let start in a second of so many that wait: the least of them; those without a rate say nothing. `states`
+-- are those that this script has opened, `stored_of` reads the others.
+local function rate_of(q, rules, waiting, states, stored_of)
   local least = huge
   for _, each in ipairs(rules) do
-    local rule = each.kind == "shared" and common_rule(q, each.limit) or each
-    if rule.count and rule.window then
+    local rule, state, stored = each, nil, nil
+    if each.kind == "shared" then
+      rule, state, stored = common_rule(q, each.limit)
+    elseif each.kind == "window" then
+      state = state_of(states, each.name)
+      stored = not state and stored_of(each) or nil
+    end
+    if rule.kind == "bucket" then
       least = min(least, rule.count * SECOND / rule.window)
+    elseif rule.kind == "window" then
+      least = min(least, window_rate(q, rule, state, stored, waiting))
     end
   end
   return least
@@ -73,9 +105,14 @@ local function speed_of(of, now, starts, rate)
   return hundredths(max(1, rate)), false
 end
 
--- What the queue's limits grant in a second: one answer for all tenants that a script looks at.
+-- One answer for all tenants that a script looks at.
 local function queue_rate(q)
-  q.rate = q.rate or rate_of(q, q.settings.limits.queue or {})
+  if q.rate_for ~= q.waiting then
+    q.rate_for = q.waiting
+    q.rate = rate_of(q, q.settings.limits.queue or {}, q.waiting, q.limits and q.limits.queue, function(rule)
+      return redis.call("HGET", q.keys.limits or q.keys.prefix .. "limits", "queue/" .. rule.name .. "/window")
+    end)
+  end
   return q.rate
 end
 
@@ -92,7 +129,10 @@ end
 
 function congestion.speed(q, tenant)
   local limits = require "limits"
-  local own, of_queue = rate_of(q, limits.tenant_rules(q, tenant)), queue_rate(q)
+  local own = rate_of(q, limits.tenant_rules(q, tenant), tenant.waiting, tenant.limits, function(rule)
+    return tenant.fields["window:" .. rule.name]
+  end)
+  local of_queue = queue_rate(q)
   local of = pace.open(tenant)
   local starts = pace.received(tenant) - of.received
   return speed_of(of, q.now, starts, min(own, of_queue * share_of(q, tenant)))

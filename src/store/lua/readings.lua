@@ -13,7 +13,7 @@ end
 
 -- {scope, name, kind, limit, window µs, burst, jitter µs, available, used, next grant in µs (-1: nobody knows), nothing
 -- used any more in µs, share of its rate in thousandths, closed by its upstream for µs, 1 if what is used was not all
--- counted}
+-- counted, jitter µs as defined}
 local function row(q, scope, state)
   local rule, now, meter = state.rule, q.now, state.meter
   local left = meter.available(state)
@@ -27,7 +27,7 @@ local function row(q, scope, state)
   return {
     scope, rule.name, rule.kind, most(state), rule.window or 0, rule.burst or 0, state.jitter or 0, left, used,
     opens >= time.NEVER and -1 or math.max(0, opens - now), math.max(0, unused_at - now), share,
-    math.max(0, pushed_until - now), state.is_estimated and 1 or 0,
+    math.max(0, pushed_until - now), state.is_estimated and 1 or 0, rule.jitter or 0,
   }
 end
 

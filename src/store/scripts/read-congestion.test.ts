@@ -14,6 +14,10 @@ async function of(tenant: string) {
   return tenants[0]
 }
 
+async function ofQueue() {
+  return (await readCongestion(store.requests(), { most: 1 }, store.nowUs)).queue
+}
+
 /** So many jobs start in each of the next seconds. */
 async function start(perSecond: number, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) {
@@ -66,6 +70,41 @@ describe('the speed of a tenant', () => {
     await store.submit('a', 9)
 
     expect(await of('a')).toMatchObject({ speed: 1, isMeasured: false })
+  })
+
+  describe('under a window', () => {
+    const daily = (limit: number) => ({ kind: 'window', limit, windowMs: 86_400_000 }) as const
+
+    it.each([
+      ['its own', { tenant: { calls: '50/s', daily: daily(10_000) } }],
+      ['the queue’s', { queue: { calls: '50/s', daily: daily(10_000) } }],
+    ])('that has room for its backlog is what the others allow: %s', async (_, limits) => {
+      await store.begin({ limits })
+      await store.submit('a', 250)
+
+      expect(await of('a')).toMatchObject({ speed: 50, isMeasured: false, backoffMs: 6_000 })
+      expect(await ofQueue()).toMatchObject({ isMeasured: false })
+    })
+
+    it('that has not is by when it begins anew, less what is used of it', async () => {
+      await store.begin({ limits: { tenant: { calls: '50/s', hourly: { ...daily(30), windowMs: 3_600_000 } } } })
+      store.now += 2_596 * SECOND
+      await store.submit('a', 20)
+      const roomy = await of('a')
+      await store.finish(await store.claim(15), { outcome: 'succeeded' })
+      await store.submit('a', 25)
+
+      // The hour ends 4 s from now: 50/s grants one at a time, and of 29 left 44 wait.
+      expect(roomy).toMatchObject({ speed: 50 })
+      expect(await of('a')).toMatchObject({ waiting: 44, speed: 11 })
+    })
+
+    it('that the queue has in common with others slows it down like one of its own', async () => {
+      await beginGroup(store, { ...daily(100), windowMs: 10_000 }, { q: 200 })
+
+      // 100 now, 100 in 10 s.
+      expect(await of('q')).toMatchObject({ waiting: 200, speed: 20 })
+    })
   })
 
   it('is what has started so far where no limit says what to expect', async () => {

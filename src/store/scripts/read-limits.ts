@@ -9,7 +9,9 @@ export interface LimitRow {
   readonly limit: number
   readonly windowUs: number
   readonly burst: number
+  /** What it allows for now on the way to the upstream, and what its definition says. */
   readonly jitterUs: number
+  readonly definedJitterUs: number
   readonly available: number
   readonly used: number
   /** Until the next grant; 0 if now, -1 if nobody knows. */
@@ -41,7 +43,7 @@ export async function readLimits(
 export function decodeRow([scope, name, kind, ...numbers]: EncodedRow): LimitRow {
   const [limit = 0, windowUs = 0, burst = 0, jitterUs = 0, available = 0, used = 0, opensInUs = 0, fullInUs = 0] =
     numbers
-  const [share = 1_000, pushedForUs = 0, estimated = 0] = numbers.slice(8)
+  const [share = 1_000, pushedForUs = 0, estimated = 0, definedJitterUs = 0] = numbers.slice(8)
   const measured = { available, used, opensInUs, fullInUs, share, pushedForUs, isEstimated: estimated === 1 }
-  return { scope, name, kind, limit, windowUs, burst, jitterUs, ...measured }
+  return { scope, name, kind, limit, windowUs, burst, jitterUs, definedJitterUs, ...measured }
 }

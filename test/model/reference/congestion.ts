@@ -1,9 +1,10 @@
 import { type Level, levels } from '../../../src/store/names.ts'
 import type { TenantPace } from '../../../src/store/scripts/read-actions.ts'
-import type { LimitRule } from '../../../src/store/settings.ts'
-import { limitsOf } from './limits.ts'
+import { limitsAt, limitsOf } from './limits.ts'
+import type { OpenLimit } from './open-limit.ts'
 import type { QueueState } from './queue-state.ts'
 import type { Stand, Tenant } from './tenant.ts'
+import { OpenWindow } from './window.ts'
 
 /** How fast a tenant is served, and what that makes of its backlog. */
 
@@ -61,8 +62,16 @@ function measured(pace: Pace, now: number, received: number): number {
   return ((received - seen.received + seen.before + seen.earlier * rest) * SECOND) / (2 * SLOT)
 }
 
-function rateOf(rules: readonly LimitRule[]): number {
-  const rates = rules.map((rule) => ('window' in rule ? (rule.count * SECOND) / rule.window : Infinity))
+/** Of so many that wait. A window that has room for all of them holds nobody back. */
+function rateOf(queue: QueueState, limits: readonly OpenLimit[], waiting: number): number {
+  const rates = limits.map(({ rule, meter }) => {
+    if (rule.kind === 'bucket') return (rule.count * SECOND) / rule.window
+    if (rule.kind !== 'window' || !(meter instanceof OpenWindow)) return Infinity
+    const left = Math.max(0, rule.count - meter.used)
+    const windows = Math.ceil((waiting - left) / rule.count)
+    if (windows <= 0) return Infinity
+    return (waiting * SECOND) / (meter.stop - queue.now + (windows - 1) * rule.window)
+  })
   return Math.min(Infinity, ...rates)
 }
 
@@ -71,12 +80,15 @@ function hundredths(speed: number): number {
 }
 
 function speedOf(queue: QueueState, tenant: Tenant): { speed: number; isMeasured: boolean } {
-  const own = rateOf(limitsOf(queue, tenant).map(({ rule }) => rule))
+  const ownLimits = limitsOf(queue, tenant).filter(({ isShare }) => !isShare)
+  const own = rateOf(queue, ownLimits, queue.jobsOf(tenant.name, 'waiting').length)
+  const waiting = queue.jobs.filter(({ state }) => state === 'waiting').length
+  const ofQueue = rateOf(queue, limitsAt(queue, 'queue'), waiting)
   const weight = tenant.weight * 1000
   const lines = levels.filter((level) => tenant.stands[level].present).length
   const weights = activeWeights(queue) - Math.max(0, lines - 1) * weight
   const share = weight / Math.max(weights, weight)
-  return speed(queue.now, tenant.pace, receivedBy(tenant), Math.min(own, rateOf(queue.limits.queue) * share))
+  return speed(queue.now, tenant.pace, receivedBy(tenant), Math.min(own, ofQueue * share))
 }
 
 function speed(now: number, pace: Pace, received: number, rate: number): { speed: number; isMeasured: boolean } {

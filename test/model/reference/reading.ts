@@ -137,6 +137,7 @@ function limitRow(scope: LimitScope, { rule, meter, pushed }: OpenLimit, now: nu
     windowUs: 'window' in rule ? rule.window : 0,
     burst: 'burst' in rule ? rule.burst : 0,
     jitterUs: meter.jitter ?? 0,
+    definedJitterUs: 'jitter' in rule ? rule.jitter : 0,
     available,
     used,
     opensInUs: opens >= NEVER ? -1 : Math.max(0, opens - now),
