@@ -54,8 +54,8 @@ local function shared_among(limits)
 end
 
 -- What is declared once a process has registered. What it does not give stays as others gave it, else it is the
--- default, which the process says as well. (Versions that do not say what is given declared their defaults like the rest: of
--- theirs only the limits stay.) `earlier`: what was declared before, {} if nothing was.
+-- default, which the process says as well. (Versions that do not say what is given declared their defaults like the
+-- rest: of theirs only the limits stay.) `earlier`: what was declared before, {} if nothing was.
 function settings.declare(earlier, wanted)
   local declared = { values = {}, given = {}, limits = wanted.limits or earlier.limits or {} }
   for name, value in pairs(wanted.values) do
