@@ -327,9 +327,10 @@ export class JobTimeoutError extends SluiceError {
   readonly jobId: string
   readonly jobTimeoutMs: number
 
-  constructor(data: { jobId: string; jobTimeoutMs: number }) {
+  /** @param data - `option`: which one gave the time. */
+  constructor(data: { jobId: string; jobTimeoutMs: number; option?: string }) {
     super(
-      `Job ${JSON.stringify(data.jobId)} ran longer than ${data.jobTimeoutMs} ms (jobTimeoutMs); its signal was aborted.`,
+      `Job ${JSON.stringify(data.jobId)} ran longer than ${data.jobTimeoutMs} ms (${data.option ?? 'jobTimeoutMs of its queue'}); its signal was aborted.`,
     )
     this.jobId = data.jobId
     this.jobTimeoutMs = data.jobTimeoutMs

@@ -38,7 +38,7 @@ export type { DeadLetterFilter, LetterSweep, SweepOptions, SweepProgress } from 
 export type { LimitControl } from './engine/limit-control.ts'
 export type { LimitStatus } from './engine/limit-status.ts'
 export type { Log, LogEntry } from './engine/log.ts'
-export { discard, type Outcome, throttled } from './engine/outcome.ts'
+export { discard, type Outcome, outcomeOf, throttled } from './engine/outcome.ts'
 export type { QueueOverview, TenantOverview } from './engine/overview.ts'
 export type { Permit } from './engine/permit-line.ts'
 export type { JobOwner, Middleware, Queue } from './engine/queue.ts'

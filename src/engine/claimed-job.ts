@@ -95,6 +95,9 @@ export class ClaimHandle implements ClaimedJob {
     this.#figures.started(this.#job, this.#clock.date())
   }
 
+  get key() {
+    return this.#job.key
+  }
   get id() {
     return this.#job.id
   }

@@ -33,9 +33,9 @@ export interface QueueEvent {
   readonly tenant?: string
   /** The action's name. */
   readonly action?: string
-  /** The job's generated id. */
+  /** The job's `key`. */
   readonly job?: string
-  /** Why a job failed or died, which limit parked a tenant, or what an audit has put right (a kind of difference). */
+  /** The message of a job that failed, the word for which it died (`discarded`), which limit parked a tenant, or what an audit has put right (a kind of difference). */
   readonly reason?: string
   /** The name of the schedule. */
   readonly schedule?: string

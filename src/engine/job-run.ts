@@ -48,6 +48,7 @@ export class JobRun implements JobContext {
   /** By the monotonic clock. */
   readonly startedAt: number
   readonly timeoutMs: number
+  readonly #isTimeoutGiven: boolean
   /** Kept by `Runs`. */
   place = 0
   readonly #setting: RunSetting
@@ -57,10 +58,16 @@ export class JobRun implements JobContext {
   #lessons: Lessons | undefined
   #isEnded = false
 
-  constructor(job: LeasedJob, setting: RunSetting, { startedAt, timeoutMs }: { startedAt: number; timeoutMs: number }) {
+  /** @param times - `isTimeoutGiven`: by the processor, unless the job has one of its own. */
+  constructor(
+    job: LeasedJob,
+    setting: RunSetting,
+    times: { startedAt: number; timeoutMs: number; isTimeoutGiven?: boolean },
+  ) {
     this.job = job
-    this.startedAt = startedAt
-    this.timeoutMs = timeoutMs
+    this.startedAt = times.startedAt
+    this.timeoutMs = times.timeoutMs
+    this.#isTimeoutGiven = times.isTimeoutGiven ?? false
     this.#setting = setting
   }
 
@@ -130,7 +137,9 @@ export class JobRun implements JobContext {
   }
 
   timeOut(): void {
-    const error = new JobTimeoutError({ jobId: this.job.id, jobTimeoutMs: this.timeoutMs })
+    const own = this.job.record.options.timeoutMs !== undefined ? 'timeoutMs of the job' : undefined
+    const option = own ?? (this.#isTimeoutGiven ? 'timeoutMs of its processor' : 'jobTimeoutMs of its queue')
+    const error = new JobTimeoutError({ jobId: this.job.id, jobTimeoutMs: this.timeoutMs, option })
     this.abort(error)
     this.#end({ kind: 'failed', error })
   }

@@ -5,6 +5,8 @@ import { damagedRecord, decodeRecord, type JobRecord } from '../store/record.ts'
 export interface Job<Payload = unknown> {
   /** Given by the caller, or generated. */
   readonly id: string
+  /** Names it also where it has an id of its own: the `job` of events, the `key` of its dead letter. */
+  readonly key: string
   readonly tenant: string
   readonly type: string
   readonly payload: Payload

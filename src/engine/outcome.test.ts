@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { PermanentError, ThrottledError } from '../errors.ts'
-import { discard, resultOfReturn, resultOfThrow, throttled } from './outcome.ts'
+import { discard, outcomeOf, resultOfReturn, resultOfThrow, throttled } from './outcome.ts'
 
 it.each([undefined, null, 0, 'text', {}, [], { reason: 'x' }, Symbol('x')])(
   'takes the return of %o as success, and keeps it',
@@ -28,3 +28,24 @@ it.each([new Error('x'), 'text', undefined, null, Object.create(null)])(
     expect(resultOfThrow(error)).toEqual({ kind: 'failed', error })
   },
 )
+
+it('middleware can tell what a handler returned: a success, a dead letter or a pushback', () => {
+  expect([undefined, { status: 200 }, discard('gone'), throttled()].map(outcomeOf)).toEqual([
+    'succeeded',
+    'succeeded',
+    'discarded',
+    'throttled',
+  ])
+})
+
+it('the stack of a discarded job begins where the handler says so, and outcomes are compared by what they say', () => {
+  function handler() {
+    return discard('gone')
+  }
+
+  const { error } = resultOfReturn(handler()) as { error: Error }
+
+  expect(error.stack?.split('\n')[1]).toContain('handler')
+  expect(handler()).toEqual(discard('gone'))
+  expect(resultOfReturn({ ...handler() })).toMatchObject({ kind: 'discarded', error: { message: 'gone' } })
+})

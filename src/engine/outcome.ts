@@ -1,6 +1,7 @@
 import { isSluiceError, type ThrottledError } from '../errors.ts'
 
 const brand = Symbol.for('sluice.outcome')
+const origin = Symbol.for('sluice.outcome.origin')
 
 /**
  * What a handler can answer besides success. Return it, or throw `PermanentError` and `ThrottledError` from deep inside.
@@ -14,7 +15,11 @@ export interface Outcome {
 
 /** The job will not succeed: a dead letter now, without another try. */
 export function discard(reason: string): Outcome {
-  return { [brand]: 'discard', reason }
+  const error = new Error(reason)
+  // The stack of the dead letter begins where the handler says so, not in here.
+  Error.captureStackTrace(error, discard)
+  // Not to be seen by whoever compares outcomes: it differs from place to place.
+  return Object.defineProperty({ [brand]: 'discard' as const, reason }, origin, { value: error })
 }
 
 /**
@@ -38,7 +43,15 @@ export function resultOfReturn(value: unknown): RunResult {
   if (typeof value !== 'object' || value === null || !(brand in value)) return { kind: 'succeeded', value }
   const outcome = value as Outcome
   if (outcome[brand] === 'throttled') return { kind: 'throttled', retryAfterMs: outcome.retryAfterMs }
-  return { kind: 'discarded', error: new Error(outcome.reason) }
+  return { kind: 'discarded', error: (outcome as { [origin]?: Error })[origin] ?? new Error(outcome.reason) }
+}
+
+/**
+ * What a run comes to that returns this: for middleware, whose `next()` resolves to what the handler returned. A handler that
+ * throws makes `next()` reject instead.
+ */
+export function outcomeOf(returned: unknown): 'succeeded' | 'discarded' | 'throttled' {
+  return resultOfReturn(returned).kind as 'succeeded' | 'discarded' | 'throttled'
 }
 
 export function resultOfThrow(error: unknown): RunResult {

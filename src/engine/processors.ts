@@ -9,6 +9,8 @@ import type { Log } from './log.ts'
 export interface Processor {
   readonly handler: Handler
   readonly timeoutMs: number
+  /** It is the processor's own, and not that of the queue. */
+  readonly isTimeoutGiven?: boolean
   readonly maxRetries: number
   /** The limit that learns from the upstream's answers; undefined: the narrowest. */
   readonly upstream: string | undefined

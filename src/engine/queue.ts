@@ -177,6 +177,7 @@ export class Queue {
       {
         handler: this.#around(handler),
         timeoutMs: chosen.timeoutMs ?? this.#parts.settings.jobTimeoutMs,
+        isTimeoutGiven: chosen.timeoutMs !== undefined,
         maxRetries: chosen.maxRetries ?? this.#parts.settings.maxRetries,
         upstream: chosen.upstream,
       },

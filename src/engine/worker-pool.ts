@@ -460,7 +460,8 @@ export class WorkerPool implements Sleeper {
 
   #start(job: LeasedJob, processor: Processor, setting: RunSetting, now: number): void {
     const timeoutMs = job.record.options.timeoutMs ?? processor.timeoutMs
-    const run = new JobRun(job, setting, { startedAt: now, timeoutMs })
+    const { isTimeoutGiven = false } = processor
+    const run = new JobRun(job, setting, { startedAt: now, timeoutMs, isTimeoutGiven })
     this.#runs.add(run)
     if (job.isSuspect) this.#suspects += 1
     this.#figures.started(job, this.#clock.date())

@@ -58,6 +58,7 @@ export async function runHandler<Payload>(
 function completed<Payload>(job: Partial<Job<Payload>> & { readonly payload: Payload }, options: RunHandlerOptions) {
   return {
     id: 'job-1',
+    key: 'normal:default:1:default',
     tenant: 'default',
     type: 'TEST',
     level: 'normal',
