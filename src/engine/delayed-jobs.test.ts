@@ -6,7 +6,7 @@ import { runDelayed } from './delayed-jobs.ts'
 function threeSteps(onStep: (cursor: string) => void = () => {}) {
   const asked: string[] = []
   const next: Readonly<Record<string, string>> = { '0': '17', '17': '23', '23': '0' }
-  const run = async (_name: string, _script: unknown, argumentsOf: (request: number) => { cursor: string }) => {
+  const run = async (_script: unknown, argumentsOf: (request: number) => { cursor: string }) => {
     const { cursor } = argumentsOf(1)
     asked.push(cursor)
     onStep(cursor)

@@ -18,7 +18,7 @@ it('stays registered for as long as somebody follows, also where the clock runs 
   const requests = {
     client: 'me',
     keys: { wake: 'wake:me' },
-    run: (_name: string, _script: unknown, args: () => { watchFor: number }) => {
+    run: (_script: unknown, args: () => { watchFor: number }) => {
       watched.push(args().watchFor)
       return Promise.resolve(['watched'])
     },
