@@ -34,7 +34,7 @@ export const scenario: Scenario = {
     })
     onEnd(() => trial.stop())
     // A call for each claim and each end of a job, so that as many as possible meet a slot on its way.
-    const workers = await Promise.all(Array.from({ length: 4 }, () => trial.worker({ mode: 'claim', concurrency: 2 })))
+    const workers = await Promise.all(Array.from({ length: 4 }, () => trial.worker({ mode: 'claim', concurrency: 4 })))
     const settings = { tenants: TENANTS, chunk: 5, everyMs: 2, holdMs: 1, mixed: false }
     const streams = [trial.stream(settings), trial.stream({ ...settings, ids: 'generated' })]
     await busyOne(workers, 50)
