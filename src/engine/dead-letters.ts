@@ -36,6 +36,7 @@ export class DeadLetters {
   readonly #redis: Redis
   readonly #keys: QueueKeys
   readonly #ready: () => Promise<void>
+  readonly #readable: () => Promise<void>
   readonly #requests: Requests
   readonly #clock: Clock
   readonly #maxPayloadBytes: number
@@ -48,12 +49,15 @@ export class DeadLetters {
     clock: Clock
     maxPayloadBytes: number
     ready: () => Promise<void>
+    /** The same for whoever only looks. */
+    readable: () => Promise<void>
   }) {
     this.#clock = parts.clock
     this.#maxPayloadBytes = parts.maxPayloadBytes
     this.#redis = parts.redis
     this.#keys = parts.keys
     this.#ready = parts.ready
+    this.#readable = parts.readable
     this.#requests = parts.requests
   }
 
@@ -63,7 +67,7 @@ export class DeadLetters {
       from: integer({ min: 0, default: 0 }),
       count: integer({ min: 1, max: 500, default: 50 }),
     })
-    await this.#ready()
+    await this.#readable()
     const found = await readDeadLetters(this.#redis, this.#keys, { from, count })
     return { total: found.total, letters: found.letters.flatMap(toLetter) }
   }

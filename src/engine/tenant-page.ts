@@ -18,7 +18,7 @@ export async function tenantPage(
   page: { cursor?: string | undefined; limit: number },
 ): Promise<TenantPage> {
   const { redis, keys, registration } = insideOf(queue)
-  await registration.ready()
+  await registration.readable()
   const { tokens, cursor } = await readTenantPage(redis, keys, page)
   return { tenants: await Promise.all(tokens.map((token) => queue.tenant(fromToken(token)).view())), cursor }
 }
