@@ -64,7 +64,7 @@ export interface QueueInside {
   readonly redis: Redis
   readonly keys: QueueKeys
   /** What the queue waits for before it is used. */
-  readonly registration: Pick<Registration, 'ready'>
+  readonly registration: Pick<Registration, 'ready' | 'readable'>
   readonly settings: QueueSettings
 }
 
