@@ -310,6 +310,9 @@ local function charge_all(q, scope, states, permits, fence, shortest, level, fro
     local known = state.known
     if known then
       jitter.granted(known, permits, q.now)
+    end
+    -- A strict share leaves it to its limit to learn of the way, but can grant late where that does not.
+    if known or state.rule.is_share then
       local keeps = jitter.keeps(state)
       if not shortest or keeps < shortest then
         shortest = keeps
@@ -357,6 +360,8 @@ function limits.charge_again(q, tenant, level, permits, fence, members)
     end
     if state.known then
       jitter.granted(state.known, permits, q.now)
+    end
+    if state.known or state.rule.is_share then
       shortest = min(shortest or huge, jitter.keeps(state))
     end
   end)

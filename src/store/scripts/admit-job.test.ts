@@ -71,6 +71,20 @@ it('charges nothing while one bucket cannot grant, and says how long to wait', a
   expect(changes).toEqual({ 'client:me': { 2: '2' }, queue: { 'denied:tenant/tenant/rate': '1' } })
 })
 
+it('keeps for less what the tenant’s strict share grants late', async () => {
+  await store.begin({
+    limits: { queue: { kind: 'bucket', limit: 100, windowMs: 1_000, burst: 4, jitterMs: 50 } },
+    share: 'strict',
+  })
+  await store.submit('a', 2)
+  await store.submit('b', 2)
+  await store.submit('c', 2)
+  const job = address(await store.claim(1))
+  store.now += 32_475 + 1_000
+
+  expect(await admit(job)).toEqual({ word: 'admitted', freshMs: 30 - 1 })
+})
+
 it('admits at once where there is no bucket', async () => {
   const job = await claimOne()
 

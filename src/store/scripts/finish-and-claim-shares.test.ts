@@ -101,6 +101,18 @@ describe('strict shares of a bucket', () => {
     expect(a).toBeLessThanOrEqual(101)
   })
 
+  it('grant late what came free within their reach, and that keeps for so much less', async () => {
+    // The queue has four at once, each of three tenants one every 32.475 ms.
+    await begin({ kind: 'bucket', limit: 100, windowMs: 1_000, burst: 4, jitterMs: 50 }, { a: 9, b: 9, c: 9 })
+
+    const first = await store.claim(3)
+    store.now += 32_475 + 1_000
+    const late = await store.claim(3)
+
+    expect([first.jobs.length / 2, first.freshMs]).toEqual([3, 30])
+    expect([late.jobs.length / 2, late.freshMs]).toEqual([3, 30 - 1])
+  })
+
   it('start anew when the limit becomes a window', async () => {
     await begin(bucket, { a: 500 })
     await run(SECOND)
