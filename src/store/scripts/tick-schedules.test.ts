@@ -42,7 +42,7 @@ it('makes the job of a tick and moves the schedule on, in one step', async () =>
 
   expect(reply).toEqual({ fence: '', waitMs: 60_000, words: ['ticked'] })
   expect(changes).toEqual({
-    'client:me': { '(expires)': true, '2': '2' },
+    'client:me': { '(expires)': true, '1': '1' },
     duties: { tick: 1_060_000_000 },
     ids: { '(expires)': true, '0': '1' },
     [await bucketOf(jobOf(schedule, schedule.dueUs).digest)]: expect.objectContaining({ '(expires)': true }),
