@@ -5,6 +5,8 @@ import { useScriptStore } from '../../../test/support/script-store/use-script-st
 const store = useScriptStore()
 
 it('makes an action that is open and holds nothing', async () => {
+  store.now += 5_000_000
+
   const { reply, changes } = await store.changesOf(() => store.openAction('mail'))
 
   expect(reply).toEqual({
@@ -20,14 +22,14 @@ it('makes an action that is open and holds nothing', async () => {
     'action:a:mail': {
       rules:
         '{"aggregates":false,"fail_fast":false,"has_webhook":false,"keep_results":false,"lane":"@mail","level":"normal","seal_timeout":0,"type":"SEND"}',
-      'state.created': 1_000_000_000,
+      'state.created': 1_005_000_000,
       'state.name': 'CREATED',
     },
     actions: {
-      'a:mail': 1_000_000_000,
+      'a:mail': 1_005_000_000,
     },
     'actions:a': {
-      mail: 1_000_000_000,
+      mail: 1_005_000_000,
     },
     'client:producer': {
       '(expires)': true,
@@ -35,7 +37,7 @@ it('makes an action that is open and holds nothing', async () => {
     },
     events: ['type action.created tenant a action mail'],
     queue: {
-      'state.clock': 999_999_999,
+      'state.clock': 1_004_999_999,
     },
   })
 })

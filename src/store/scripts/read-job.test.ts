@@ -184,6 +184,14 @@ it('knows nothing of numbers from before the queue was made, though the lane has
   expect(await read('normal:default:5:a')).toBeUndefined()
 })
 
+it('knows the first job of a queue that was made before the clock of the server was put back', async () => {
+  store.now -= 5_000_000
+  await store.submit('a', 1)
+  await store.finish(await store.claim(1), { outcome: 'succeeded' })
+
+  expect(await read('normal:default:1000000000:a')).toMatchObject({ state: 'succeeded' })
+})
+
 it('knows no job in a store that does not know the queue, out of memory or not', async () => {
   await store.empty()
 

@@ -79,13 +79,14 @@ if not settings.is_same(earlier, declared) then
 end
 redis.call("HSET", queue_key, "settings", packed, "format", format)
 if is_new then
-  -- Jobs are numbered by the queue's clock: none has a lower number than this.
   redis.call("HSET", queue_key, "server", server, "since", known_since)
+  q = queue.open({ queue = queue_key }, now)
+  -- Jobs are numbered by the queue's clock: none has a lower number than this, even if the server's is put back now.
+  q.clock = math.max(q.clock, tonumber(known_since) - 1)
   if has_forgotten then
-    q = queue.open({ queue = queue_key }, now)
     q.restarts, q.restarted_at = q.restarts + 1, q.now
-    queue.save(q)
   end
+  queue.save(q)
 end
 if has_forgotten and (is_new or is_closed_now) then
   redis.call("HSET", limits_key, "@lost", string.format("%d", now))

@@ -22,6 +22,7 @@ it('makes a queue known in a new store, its limits open', async () => {
       format: '1',
       server: 'server-1',
       since: '1000000000',
+      'state.clock': 999_999_999,
       settings: `{"alpha":0,"base_backoff":1000000,"congestion":true,"has_limits":true,"keep_actions":604800000000,"keep_dead":604800000000,"keep_events":86400000000,"keep_history":3600000000,"keep_ids":172800000000,"keep_results":86400000000,"known_since":"1000000000","limits":{"queue":[${bucket}]},"max_backoff":120000000,"max_close":3600000000,"max_events":10000,"max_pending":0,"max_pending_tenant":0,"max_progress":60000000,"max_stalls":5,"max_wait":60000000,"quantum":4,"snapshot":10000000,"strict":0}`,
     },
     settings: { declared: expect.any(String) },

@@ -53,7 +53,8 @@ function newScript(jobs: readonly Job[]): Script {
 export class QueueState {
   now = 0
   server = 'server-1'
-  clock = 0
+  /** Starts with the queue, so that no job has a lower number than when that was made. */
+  clock: number
   fence = 0
   turns = 0
   restarts = { count: 0, lastAt: 0 }
@@ -109,6 +110,7 @@ export class QueueState {
     this.values = declared.values
     this.limits = compileLimits(declared.limits, {})
     this.now = now
+    this.clock = now - 1
   }
 
   tenant(name: string): Tenant {
