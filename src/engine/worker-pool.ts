@@ -2,33 +2,29 @@ import { type Clock, isTestClock } from '../clock.ts'
 import { ClosedError, LeaseLostError } from '../errors.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
-import {
-  type ClaimReply,
-  type DueWork,
-  type Finish,
-  type FinishedInAction,
-  type FinishedJob,
-  finishAndClaim,
-  type Lesson,
+import type {
+  ClaimReply,
+  DueWork,
+  Finish,
+  FinishedInAction,
+  FinishedJob,
+  Lesson,
 } from '../store/scripts/finish-and-claim.ts'
 import type { Rest } from '../store/scripts/stay-idle.ts'
+import { Exchanges } from './exchanges.ts'
 import { finishedJob, finishOf, toldOf } from './finish.ts'
-import { isStoreAway } from './is-store-away.ts'
 import { decodeJobs, type LeasedJob } from './job.ts'
 import { JobRun, type RunSetting } from './job-run.ts'
 import { LAST_WORDS_MS, settledWithin } from './last-words.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import type { Log } from './log.ts'
-import { Outbox } from './outbox.ts'
 import type { RunResult } from './outcome.ts'
 import { type Hands, type Processor, Processors } from './processors.ts'
 import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
 import type { RunEnds } from './run-ends.ts'
 import { Runs } from './runs.ts'
-import { tellEach } from './tell-each.ts'
 import { buryUnreadable } from './unreadable-job.ts'
-import { UntoldJobs } from './untold-jobs.ts'
 import type { RestingSleeper, Sleeper, Waker } from './waker.ts'
 
 // Registered as idle for this long; each claim registers again, and so does every heartbeat of the waker, which comes to
@@ -72,14 +68,11 @@ export class WorkerPool implements Sleeper {
   readonly #processors: Processors
   /** Two of them can be of one job: one that lost its lease, and the next. */
   readonly #runs: Runs
-  readonly #untold = new UntoldJobs()
   #state: 'open' | 'closing' | 'closed' = 'open'
   #isStarted = false
-  readonly #outbox = new Outbox()
+  readonly #exchanges: Exchanges
   #isExchanging = false
   #underWay: Promise<void> | undefined
-  /** Jobs of which the exchange under way tells. */
-  #telling = 0
   #suspects = 0
   #meanRunMs = 0
   #isPoked = false
@@ -115,6 +108,7 @@ export class WorkerPool implements Sleeper {
     this.#runs = new Runs(options.clock)
     const { unknownTypeMs } = options.settings
     this.#processors = new Processors({ queue: options.queue, unknownTypeMs, log: options.log })
+    this.#exchanges = new Exchanges({ ...options, asking: () => this.#asking() })
     this.#leases = new LeaseKeeper({
       redis: options.redis,
       requests: options.requests,
@@ -155,7 +149,7 @@ export class WorkerPool implements Sleeper {
   }
 
   rest(): RestingSleeper | undefined {
-    if (this.#state !== 'open' || this.#isExchanging || this.#outbox.size > 0 || this.#freeHands() <= 0) {
+    if (this.#state !== 'open' || this.#isExchanging || this.#exchanges.hasToTell || this.#freeHands() <= 0) {
       return undefined
     }
     // A claim that overtook it would be undone: the store would wake one whose hands are full.
@@ -182,7 +176,7 @@ export class WorkerPool implements Sleeper {
     this.#isPoked = false
     if (isMore) this.#poke()
     else this.#sleepUntil(rest)
-    if (this.#outbox.size > 0) this.#flushSoon()
+    if (this.#exchanges.hasToTell) this.#flushSoon()
     if (this.#isQuiet()) this.#onQuiet?.()
   }
 
@@ -214,8 +208,9 @@ export class WorkerPool implements Sleeper {
     // A claim under way may bring jobs: they are given back with the last exchange.
     const deadline = performance.now() + LAST_WORDS_MS
     await this.#exchangesEnd(deadline)
-    if (this.#isExchanging) this.#onUnconfirmed(this.#telling + this.#outbox.size)
-    else await this.#lastExchange(deadline)
+    this.#cancelTimers()
+    if (this.#isExchanging) this.#exchanges.giveUp()
+    else await this.#exchanges.last(deadline)
     this.#leases.close()
     this.#state = 'closed'
   }
@@ -241,47 +236,7 @@ export class WorkerPool implements Sleeper {
   }
 
   #isQuiet(): boolean {
-    return this.#runs.size === 0 && this.#telling === 0 && this.#outbox.size === 0
-  }
-
-  /** Tells what is left, and takes this process off the list of those to wake. */
-  async #lastExchange(deadline: number): Promise<void> {
-    this.#cancelTimers()
-    let left = this.#outbox.size
-    let failure: unknown
-    const tellAll = async () => {
-      do {
-        const finished = this.#outbox.take()
-        await this.#lastWords(finished)
-        left = this.#outbox.size
-      } while (left > 0)
-    }
-    const told = tellAll().catch((error: unknown) => {
-      failure = error
-    })
-    const isSettled = await settledWithin(told, deadline - performance.now())
-    if (!isSettled || failure !== undefined) this.#onUnconfirmed(left, failure)
-  }
-
-  #onUnconfirmed(jobs: number, error?: unknown): void {
-    if (jobs === 0) return
-    this.#log({
-      level: 'warn',
-      event: 'worker.close-unconfirmed',
-      message: `Could not tell Redis about ${jobs} jobs of queue "${this.#queue}" while closing; they run again after their lease.`,
-      ...(error === undefined ? {} : { error }),
-    })
-  }
-
-  async #lastWords(finished: readonly FinishedJob[]): Promise<void> {
-    try {
-      const { stale } = await finishAndClaim(this.#requests, this.#claim(0, finished), LAST_WORDS_MS)
-      this.#ends.stored(finished, stale)
-    } catch (error) {
-      if (isStoreAway(error) || finished.length === 0) throw error
-      const left = await this.#tellEach(finished, LAST_WORDS_MS)
-      if (left.length > 0) throw error
-    }
+    return this.#runs.size === 0 && this.#exchanges.isAllTold
   }
 
   /** An exchange does now what they are for. */
@@ -304,20 +259,17 @@ export class WorkerPool implements Sleeper {
     return Math.min(MOST_WANTED, this.#processors.concurrency - this.#runs.size)
   }
 
-  get #idleForMs(): number {
-    return this.#isTimeMoved ? IDLE_FOR_EVER_MS : IDLE_FOR_MS
-  }
-
-  #claim(wanted: number, finished: readonly FinishedJob[]) {
+  #asking() {
     return {
-      wanted,
       levels: this.#processors.levels,
       leaseMs: this.#settings.leaseMs,
       idleForMs: this.#idleForMs,
       hasSuspect: this.#suspects > 0,
-      finished,
-      untold: this.#untold.take(finished),
     }
+  }
+
+  get #idleForMs(): number {
+    return this.#isTimeMoved ? IDLE_FOR_EVER_MS : IDLE_FOR_MS
   }
 
   /**
@@ -330,7 +282,6 @@ export class WorkerPool implements Sleeper {
     this.#underWay = this.#exchangeOnce()
       .catch((error: unknown) => {
         this.#isExchanging = false
-        this.#telling = 0
         this.#onFailedExchange(error)
       })
       .finally(() => {
@@ -344,49 +295,12 @@ export class WorkerPool implements Sleeper {
    * Redis CPU and a fifth of the rate; measured with no-op jobs.)
    */
   async #exchangeOnce(): Promise<void> {
-    const finished = this.#outbox.take()
-    this.#telling = finished.length
     const wanted = Math.max(0, this.#freeHands())
     const sentAt = this.#clock.now()
     this.#isExchanging = true
-    let reply: ClaimReply | undefined
-    try {
-      reply = await finishAndClaim(this.#requests, this.#claim(wanted, finished))
-      this.#ends.stored(finished, reply.stale)
-    } catch (error) {
-      await this.#tellAgain(finished, error)
-      this.#onFailedExchange(error)
-    }
+    const reply = await this.#exchanges.next(wanted).catch((error: unknown) => this.#onFailedExchange(error))
     this.#isExchanging = false
-    this.#telling = 0
     if (reply) this.#onReply(reply, wanted, sentAt)
-  }
-
-  /** After a failure nobody knows what was stored. It is told again: the fence makes sure that it counts once. */
-  async #tellAgain(finished: readonly FinishedJob[], error: unknown): Promise<void> {
-    this.#untold.lose(finished)
-    const left = isStoreAway(error) ? finished : await this.#tellEach(finished)
-    this.#outbox.putBack(left)
-  }
-
-  #tellEach(finished: readonly FinishedJob[], giveUpAfterMs?: number): Promise<readonly FinishedJob[]> {
-    return tellEach(finished, {
-      tell: async (jobs) => {
-        const { stale } = await finishAndClaim(this.#requests, this.#claim(0, jobs), giveUpAfterMs)
-        this.#ends.stored(jobs, stale)
-      },
-      onUntellable: (job, error) => this.#onUntellable(job, error),
-    })
-  }
-
-  #onUntellable({ jobKey, finish }: FinishedJob, error: unknown): void {
-    this.#log({
-      level: 'error',
-      event: 'worker.untellable-job',
-      message: `What became of job "${jobKey}" of queue "${this.#queue}" (${finish.outcome}) could not be stored; it runs again after its lease.`,
-      job: jobKey,
-      error,
-    })
   }
 
   #onFailedExchange(error: unknown): void {
@@ -408,7 +322,6 @@ export class WorkerPool implements Sleeper {
     if (wanted > 0) this.#figures.claims.observe(jobs.length)
     if (jobs.length > 0) {
       this.#leases.hold(reply.fence, jobs.length)
-      this.#untold.claimed(reply.fence, jobs.length)
       this.#startAll(jobs, reply, sentAt)
     }
     const isMore = this.#isPoked || reply.word === 'again' || reply.waitMs === 0
@@ -416,7 +329,7 @@ export class WorkerPool implements Sleeper {
     if (isMore) this.#poke()
     else if (jobs.length < wanted) this.#sleepUntil(reply)
     else if (this.#hasIdleHands()) this.#exchange()
-    if (this.#outbox.size > 0) this.#flushSoon()
+    if (this.#exchanges.hasToTell) this.#flushSoon()
   }
 
   /**
@@ -424,7 +337,7 @@ export class WorkerPool implements Sleeper {
    * off the list of those to wake, so somebody must ask.
    */
   #hasIdleHands(): boolean {
-    return !this.#isExchanging && this.#outbox.size === 0 && this.#freeHands() > 0
+    return !this.#isExchanging && !this.#exchanges.hasToTell && this.#freeHands() > 0
   }
 
   /** One process of all holds the alarm for the next instant; the others only look after it. */
@@ -488,14 +401,14 @@ export class WorkerPool implements Sleeper {
   #tell(job: LeasedJob, finish: Finish, action?: FinishedInAction, lesson?: Lesson): FinishedJob {
     this.#leases.drop(job.fence)
     const finished = finishedJob(job, finish, action, lesson)
-    this.#outbox.add(finished)
+    this.#exchanges.add(finished)
     this.#flushSoon()
     return finished
   }
 
   /** All hands at once (or a call full of them), or whatever has ended a little later. */
   #flushSoon(): void {
-    if (this.#outbox.isFull(this.#processors.concurrency)) {
+    if (this.#exchanges.isFull(this.#processors.concurrency)) {
       this.#exchange()
       return
     }
@@ -504,7 +417,7 @@ export class WorkerPool implements Sleeper {
     const gatherMs = this.#isTimeMoved ? 0 : Math.min(LONGEST_GATHER_MS, this.#meanRunMs * GATHER_SHARE)
     const flush = () => {
       this.#flushHandle = undefined
-      if (this.#outbox.size > 0) this.#exchange()
+      if (this.#exchanges.hasToTell) this.#exchange()
     }
     if (gatherMs >= 1) {
       this.#flushHandle = this.#clock.setTimer(flush, gatherMs)
