@@ -66,8 +66,10 @@ function bucket.open(rule, stored, jitter, queue, now, share)
 end
 
 -- An upstream has just pushed back: the next permits come at this share of the rate. What is used of the burst stays
--- used: at the longer interval the same time would be fewer permits.
+-- used: at the longer interval the same time would be fewer permits. Strict shares go by the interval from before
+-- until the script ends, or those opened by then would differ from the others.
 function bucket.slow(state, share)
+  state.interval_before = state.interval_before or state.interval
   local interval = ceil(interval_of(state.rule, state.jitter) / share)
   if interval ~= state.interval and state.tat > state.now then
     state.tat = state.now + ceil((state.tat - state.now) * interval / state.interval)

@@ -36,7 +36,7 @@ local function open_bucket(q, tenant, whole)
     name = rule.name, kind = "bucket", count = per_window - 1 + burst, window = rule.window, burst = burst,
     jitter = rule.jitter, is_share = true,
   }
-  local pace = whole.interval / bucket.interval(rule, whole.jitter)
+  local pace = (whole.interval_before or whole.interval) / bucket.interval(rule, whole.jitter)
   local share = max(1 / active, 1 / per_window) / pace
   local state = bucket.open(part, tenant.fields[field_of(rule)], whole.jitter, q, q.now, share)
   state.field = field_of(rule)

@@ -75,6 +75,8 @@ export class OpenBucket implements Meter {
   readonly rule: BucketRule
   readonly jitter: number
   interval: number
+  /** What it was when the script began. */
+  readonly intervalBefore: number
   readonly #context: MeterContext
   closedUntil: number
   tat: number
@@ -92,6 +94,7 @@ export class OpenBucket implements Meter {
     this.#context = context
     this.#reach = Math.floor(jitter * REACH)
     this.interval = share < 1 ? Math.ceil(this.#fullInterval / share) : this.#fullInterval
+    this.intervalBefore = this.interval
     const [tat = 0, fence = 0, seen = 0] = stored?.split(':').map(Number) ?? []
     const isOfSlowerRule = tat > now + 2 * (context.hasCosts ? rule.count : rule.burst) * this.interval
     this.tat = isOfSlowerRule ? now + (rule.burst - 1) * this.interval : tat

@@ -27,7 +27,7 @@ export function bucketShare(
   const burst = Math.max(1, Math.floor(rule.burst / active))
   const perWindow = rule.count - rule.burst + 1
   const part: BucketRule = { ...rule, burst, count: perWindow - 1 + burst }
-  const pace = whole.interval / Math.ceil((rule.window + whole.jitter) / perWindow)
+  const pace = whole.intervalBefore / Math.ceil((rule.window + whole.jitter) / perWindow)
   const share = Math.max(1 / active, 1 / perWindow) / pace
   return new OpenBucket(part, stored, { ...context, jitter: whole.jitter, share })
 }
