@@ -55,9 +55,9 @@ describe('the application of the guide', () => {
 
   const environment = (db: number) => ({ REDIS_URL: `${redis.url}/${db}`, PARTNER_URL: partner.url })
 
-  async function start(index: number, entry?: string): Promise<ExampleProcess> {
+  async function start(index: number, entry?: string, env: Record<string, string> = {}): Promise<ExampleProcess> {
     const { folder } = projects[index] as ExampleProject
-    const application = await ExampleProcess.start(folder, environment(kinds[index]?.db ?? 0), entry)
+    const application = await ExampleProcess.start(folder, { ...environment(kinds[index]?.db ?? 0), ...env }, entry)
     applications.push(application)
     return application
   }
@@ -176,9 +176,55 @@ describe('the application of the guide', () => {
     expect(scripts.start).toBe('node dist/main.js')
   })
 
+  it.each([0, 1])('is looked at and operated through controllers of its own (%i)', async (index) => {
+    const queue = observeQueue(sluiceIn(kinds[index]?.db ?? 0), 'promotions')
+    // Without a partner it pretends to have one, which knows nobody without an @.
+    const application = await start(index, 'main.js', { PARTNER_URL: '' })
+    const tenant = '/operations/tenants/operated'
+    const ask = async (method: string, path: string, body?: unknown) => {
+      const headers = { 'content-type': 'application/json' }
+      const sent = body === undefined ? { method } : { method, headers, body: JSON.stringify(body) }
+      const reply = await fetch(application.url + path, sent)
+      return { status: reply.status, text: await reply.text() }
+    }
+    const listed = async (query: string) =>
+      JSON.parse((await ask('GET', `/operations/dead-letters${query}`)).text) as { letters: { key: string }[] }
+
+    const paused = await ask('POST', `${tenant}/pause`)
+    const { action: name } = await application.post<{ action: string }>('/promotions/operated', ['nobody'])
+    const why = await ask('GET', `${tenant}/why`)
+    const limits = await ask('PUT', `${tenant}/limits`, { calls: '20/s' })
+    const noRate = await ask('PUT', `${tenant}/limits`, { calls: 'often' })
+    const noTenant = await ask('POST', `/promotions/${'x'.repeat(300)}/welcome/ann@example.org`)
+    const action = await ask('GET', `/operations/actions/${queue.action(name, { tenant: 'operated' }).id}`)
+    const noAction = await ask('GET', '/operations/actions/promotions:operated:other')
+    const noId = await ask('GET', '/operations/actions/other')
+    const resumed = await ask('POST', `${tenant}/resume`)
+    await queue.drain({ tenant: 'operated' })
+    const letters = await listed('')
+    const after = await listed('?from=1')
+    const retried = await ask('POST', `/operations/dead-letters/${letters.letters[0]?.key}/retry`)
+    const noLetter = await ask('POST', '/operations/dead-letters/other/retry')
+    const metrics = await ask('GET', '/metrics')
+
+    expect([paused.status, resumed.status, retried.status]).toEqual([201, 201, 201])
+    expect(why).toMatchObject({ status: 200, text: expect.stringContaining('paused') })
+    expect(JSON.parse(limits.text)).toMatchObject({ name: 'calls', limit: 20 })
+    expect(JSON.parse(action.text)).toMatchObject({ counts: { total: 1, waiting: 1 } })
+    expect(letters).toMatchObject({ total: 1, letters: [{ payload: { to: 'nobody' }, reason: 'discarded' }] })
+    expect(after).toEqual({ total: 1, letters: [] })
+    expect([noAction.status, noId.status, noLetter.status]).toEqual([404, 404, 404])
+    expect(noRate).toMatchObject({ status: 400, text: expect.stringContaining('often') })
+    expect(noTenant).toMatchObject({ status: 400, text: expect.stringContaining('cannot be submitted') })
+    expect(metrics).toMatchObject({
+      status: 200,
+      text: expect.stringContaining('sluice_dead_letters_retried_total{queue="promotions"} 1'),
+    })
+  })
+
   it('has a worker process without a server, whose options come from factories', async () => {
     const sluice = sluiceIn(1, 'other')
-    const queue = sluice.queue('promotions', { limits: { upstream: sluice.limit('partner', '300/s') } })
+    const queue = sluice.queue('promotions', { limits: { calls: sluice.limit('partner', '300/s') } })
     const worker = await start(0, 'worker.js')
 
     await queue.submit({ tenant: 'acme', type: 'SEND_PROMOTION', payload: { to: 'worker-1@example.org' } })
@@ -229,5 +275,55 @@ describe('the application of the guide', () => {
       [200, { sluice: { status: 'up', latencyMs: expect.any(Number) } }],
       [503, { sluice: { status: 'down', message: expect.stringContaining('Redis is not available') } }],
     ])
+  })
+
+  it.each([0, 1])('answers 503 while Redis is away, and what is no error of Sluice as ever (%i)', async (index) => {
+    const { folder } = projects[index] as ExampleProject
+    const program = `import 'reflect-metadata'
+      import { Controller, Get, Inject, Module, Param } from '@nestjs/common'
+      import { HttpAdapterHost, NestFactory } from '@nestjs/core'
+      import { getQueueToken, SluiceModule } from 'sluice/nestjs'
+      import { SluiceErrorFilter } from './dist/sluice-error.filter.js'
+      const job = { type: 'SEND_PROMOTION', payload: {} }
+      const calls = {
+        read: (queue) => queue.counts(),
+        submit: (queue) => queue.submit(job, { signal: AbortSignal.timeout(50) }),
+        other: () => { throw new Error('something else') },
+      }
+      class Calls {
+        constructor(queue) { this.queue = queue }
+        call(name) { return calls[name](this.queue) }
+      }
+      Controller()(Calls)
+      Inject(getQueueToken('promotions'))(Calls, undefined, 0)
+      Param('name')(Calls.prototype, 'call', 0)
+      Get(':name')(Calls.prototype, 'call', Object.getOwnPropertyDescriptor(Calls.prototype, 'call'))
+      class Root {}
+      Module({
+        imports: [
+          SluiceModule.forRoot({ redis: 'redis://127.0.0.1:1', commandTimeoutMs: 100 }),
+          SluiceModule.registerQueue({ name: 'promotions' }),
+        ],
+        controllers: [Calls],
+      })(Root)
+      const app = await NestFactory.create(Root, { logger: false })
+      app.useGlobalFilters(new SluiceErrorFilter(app.get(HttpAdapterHost).httpAdapter))
+      await app.listen(0, '127.0.0.1')
+      const answers = {}
+      for (const name of Object.keys(calls)) {
+        const reply = await fetch(await app.getUrl() + '/' + name)
+        answers[name] = [reply.status, (await reply.json()).message]
+      }
+      await app.close()
+      console.log(JSON.stringify(answers))`
+    writeFileSync(join(folder, 'filter.mjs'), program)
+
+    const { stdout } = await execute(process.execPath, ['filter.mjs'], { cwd: folder })
+
+    expect(JSON.parse(stdout)).toEqual({
+      read: [503, expect.stringContaining('Redis is not available')],
+      submit: [503, expect.stringContaining('timeout')],
+      other: [500, 'Internal server error'],
+    })
   })
 })

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common'
 import { SluiceModule } from 'sluice/nestjs'
 import { HealthController } from './health.controller.js'
+import { OperationsModule } from './operations/operations.module.js'
 import { PromotionsModule } from './promotions/promotions.module.js'
 
 @Module({
@@ -10,6 +11,7 @@ import { PromotionsModule } from './promotions/promotions.module.js'
       defaults: { queue: { limits: { queue: '500/s' }, leaseMs: 5_000 } },
     }),
     PromotionsModule,
+    OperationsModule,
   ],
   controllers: [HealthController],
 })

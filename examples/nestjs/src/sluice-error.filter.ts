@@ -7,6 +7,7 @@ const statusOf: Record<string, number> = {
   SLUICE_OUTCOME_UNKNOWN: 503, // it may have been stored: with ids of your own, try again
   SLUICE_QUEUE_FULL: 503,
   SLUICE_INVALID_JOB: 400,
+  SLUICE_INVALID_OPTIONS: 400, // a rate or a tenant's name, say
 }
 
 /** Whatever else is thrown is answered as ever. */

@@ -33,7 +33,7 @@ class LimitsModule {}
       name: 'promotions',
       imports: [LimitsModule],
       inject: ['PARTNER_LIMIT'],
-      useFactory: (partner: SharedLimit) => ({ limits: { upstream: partner }, middleware: [logJobs] }),
+      useFactory: (partner: SharedLimit) => ({ limits: { calls: partner }, middleware: [logJobs] }),
     }),
   ],
   providers: [PartnerApi, PromotionsProcessor],

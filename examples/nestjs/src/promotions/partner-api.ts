@@ -6,15 +6,15 @@ import type { Promotion } from './promotion.js'
 export class PartnerApi {
   private readonly url = process.env.PARTNER_URL
 
-  /** Answers the status. */
-  async send(promotion: Promotion, signal: AbortSignal): Promise<number> {
+  async send(promotion: Promotion, signal: AbortSignal): Promise<Response> {
     if (!this.url) return this.pretend(promotion, signal)
-    const { status } = await fetch(`${this.url}/${promotion.to}`, { method: 'POST', signal })
-    return status
+    const reply = await fetch(`${this.url}/${promotion.to}`, { method: 'POST', signal })
+    await reply.arrayBuffer() // read to its end, so that the connection is free for the next call
+    return reply
   }
 
-  private async pretend({ to }: Promotion, signal: AbortSignal): Promise<number> {
+  private async pretend({ to }: Promotion, signal: AbortSignal): Promise<Response> {
     await sleep(20, undefined, { signal })
-    return to.includes('@') ? 200 : 404
+    return new Response(null, { status: to.includes('@') ? 200 : 404 })
   }
 }

@@ -7,7 +7,7 @@ import { PromotionsProcessor } from './promotions.processor.js'
 import { PromotionsSchedule } from './promotions.schedule.js'
 
 @Module({
-  imports: [SluiceModule.registerQueue({ name: 'promotions', limits: { tenant: '100/s' } })],
+  imports: [SluiceModule.registerQueue({ name: 'promotions', limits: { tenant: { calls: '100/s' } } })],
   controllers: [PromotionsController],
   providers: [PartnerApi, PromotionsProcessor, PromotionsAudit, PromotionsSchedule],
 })

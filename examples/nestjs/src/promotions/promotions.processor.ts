@@ -7,13 +7,14 @@ import type { Promotion } from './promotion.js'
 export class PromotionsProcessor {
   constructor(private readonly partner: PartnerApi) {}
 
-  @Process<Promotion>('SEND_PROMOTION', { timeoutMs: 10_000 })
+  @Process<Promotion>('SEND_PROMOTION', { timeoutMs: 10_000, upstream: 'calls' })
   async send(job: Job<Promotion>, context: JobContext) {
     await context.admit() // the limits allow a call now
-    const status = await this.partner.send(job.payload, context.signal)
-    if (status === 429) return throttled({ retryAfterMs: 1_000 }) // comes again, costs no retry
-    if (status === 404) return discard('no such recipient') // a dead letter now
-    if (status !== 200) throw new Error(`the partner answered ${status}`) // retried, with growing pauses
-    return { status }
+    const reply = await this.partner.send(job.payload, context.signal)
+    const pushback = context.learn(reply) // of a 429, say: for how long, if it says so
+    if (pushback) return throttled(pushback) // comes again then, costs no retry
+    if (reply.status === 404) return discard('no such recipient') // a dead letter now
+    if (!reply.ok) throw new Error(`the partner answered ${reply.status}`) // retried, with growing pauses
+    return { status: reply.status }
   }
 }

@@ -1,0 +1,10 @@
+import { Module } from '@nestjs/common'
+import { SluiceModule } from 'sluice/nestjs'
+import { MetricsController } from './metrics.controller.js'
+import { OperationsController } from './operations.controller.js'
+
+@Module({
+  imports: [SluiceModule.registerQueue({ name: 'promotions' })],
+  controllers: [OperationsController, MetricsController],
+})
+export class OperationsModule {}
