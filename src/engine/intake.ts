@@ -85,8 +85,8 @@ export class Intake {
   }
 
   async one(input: JobInput, chosen: ReturnType<Intake['check']>): Promise<SubmittedJob> {
-    await this.#parts.ready()
     const packed = new Packer({}, this.#parts.settings.maxPayloadBytes).pack(input, undefined, this.#parts.clock.date())
+    await this.#parts.ready()
     const first = await this.submitter(chosen).one(packed)
     return { id: input.id ?? `${packed.level}:${packed.lane}:${first}:${packed.tenant}`, isNew: first !== '0' }
   }

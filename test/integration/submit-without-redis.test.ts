@@ -52,3 +52,13 @@ it('a submit that was given up while Redis was gone stores nothing when that is 
   expect(await queue.counts()).toMatchObject({ waiting: 1 })
   expect(events).toEqual([])
 })
+
+it('a job that is no job is refused at once, although Redis is gone', async () => {
+  const sluice = new Sluice({ redis: NOWHERE, log: () => {} })
+  onTestFinished(() => sluice.close())
+  const startedAt = performance.now()
+
+  await expect(sluice.queue('q').submit({ type: '' })).rejects.toMatchObject({ code: 'SLUICE_INVALID_JOB' })
+
+  expect(performance.now() - startedAt).toBeLessThan(SOON_MS)
+})
