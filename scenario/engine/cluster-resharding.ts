@@ -36,7 +36,13 @@ export const scenario: Scenario = {
     // A call for each claim and each end of a job, so that as many as possible meet a slot on its way.
     const workers = await Promise.all(Array.from({ length: 4 }, () => trial.worker({ mode: 'claim', concurrency: 4 })))
     const settings = { tenants: TENANTS, chunk: 5, everyMs: 2, holdMs: 1, mixed: false }
-    const streams = [trial.stream(settings), trial.stream({ ...settings, ids: 'generated' })]
+    // Given ids are kept for a day, in keys that move with the slot: were all jobs to have one, it would be on its way
+    // for most of the time after a while, and few calls would get through.
+    const streams = [
+      trial.stream({ ...settings, everyMs: 20 }),
+      trial.stream({ ...settings, ids: 'generated' }),
+      trial.stream({ ...settings, ids: 'generated' }),
+    ]
     await busyOne(workers, 50)
 
     const operations = new Operations(cluster)

@@ -49,6 +49,7 @@ const QUEUE = 'calls'
 const HOLDS_JOBS = /:(lane|front|ring|claim|ready):|:(leases|delayed|aside|parked|unparking)$/
 const DEFAULT_LEASE_MS = 15_000
 /** What a busy machine with two cores may add between a claim and the start of its handler. */
+const READ_AT_ONCE = 1_000
 const TOLERANCE_MS = 400
 /** Everything ends this long after it was stored and the last fault was over; leases of the lost come on top. */
 const LIVENESS_MS = 8_000
@@ -251,10 +252,13 @@ export class Trial {
       if (dead.has(job)) return 'failed'
       return done.has(job) ? 'succeeded' : 'unknown'
     }
-    const states = await Promise.all(
-      [...jobs.values()].map(async (job) => ({ job: job.job, state: await stateOf(job) })),
-    )
-    for (const { job, state } of states) this.#recorder.record({ kind: 'final', job, state })
+    // Not all at once: a read rejects when it has waited for as long as a command may take.
+    const all = [...jobs.values()]
+    for (let from = 0; from < all.length; from += READ_AT_ONCE) {
+      const some = all.slice(from, from + READ_AT_ONCE)
+      const states = await Promise.all(some.map(async (job) => ({ job: job.job, state: await stateOf(job) })))
+      for (const { job, state } of states) this.#recorder.record({ kind: 'final', job, state })
+    }
     this.#recorder.record({ kind: 'counts', counts: await this.queue.counts() })
   }
 
