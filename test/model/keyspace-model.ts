@@ -157,7 +157,7 @@ function predictQueue(model: QueueModel): [string, string][] {
   const { slot, received, before, earlier, since } = model.pace
   Object.assign(numbers, { slot, starts: model.started - received, starts_before: before, starts_earlier: earlier })
   Object.assign(numbers, { active_since: since, snapshot_due: model.snapshotDue })
-  numbers['weights_parked'] = parkedWeights(model)
+  numbers.weights_parked = parkedWeights(model)
   numbers.restarts = restarts.count
   numbers.restarted_at = restarts.lastAt
   numbers.paused = model.paused.queue
