@@ -25,7 +25,9 @@ export function meterScripts(): void {
     // They have no part in what is measured, and could not write it down.
     if (script.source.startsWith('#!lua flags=no-writes')) continue
     const source = metered(script.source)
-    Object.assign(script, { source, sha: createHash('sha1').update(source).digest('hex') })
+    const sha = createHash('sha1').update(source).digest('hex')
+    // The text of a built script is made when it is asked for, and cannot be assigned to.
+    Object.defineProperties(script, { source: { value: source }, sha: { value: sha } })
   }
 }
 
