@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import * as scripts from '../src/store/scripts.generated.ts'
+import { replaceScript } from '../test/support/replace-script.ts'
 
 // How much processor time single scripts take. The server's own log has the time on the wall, and on a machine with fewer
 // processors than busy processes most of a long one is the server waiting for a processor: no chunk would be small enough
@@ -24,10 +24,7 @@ export function meterScripts(): void {
   for (const script of Object.values(scripts)) {
     // They have no part in what is measured, and could not write it down.
     if (script.source.startsWith('#!lua flags=no-writes')) continue
-    const source = metered(script.source)
-    const sha = createHash('sha1').update(source).digest('hex')
-    // The text of a built script is made when it is asked for, and cannot be assigned to.
-    Object.defineProperties(script, { source: { value: source }, sha: { value: sha } })
+    replaceScript(script, metered(script.source))
   }
 }
 

@@ -2,6 +2,7 @@
 -- nothing. A caller of level high that is refused leaves a mark until the instant it is told; low ones are refused
 -- while it stands.
 local jitter = require "jitter"
+local meters = require "meters"
 local time = require "time"
 
 local acquiring = {}
@@ -33,20 +34,13 @@ end
 function acquiring.find(q, level, names, from, count)
   local found = {}
   for i = from, from + count - 1 do
-    local state, scope
-    for _, each in ipairs({ "queue", level }) do
-      for _, candidate in ipairs(q.limits[each]) do
-        if not state and candidate.rule.name == names[i] then
-          state, scope = candidate, each
-        end
-      end
-    end
+    local state, list = meters.named({ q.limits.queue, q.limits[level] }, names[i])
     if not state then
       return nil, { "unknown", names[i] }
     elseif state.holder then
       return nil, { "slots", names[i] }
     end
-    found[#found + 1] = { state = state, scope = scope, high = 0, high_changed = false }
+    found[#found + 1] = { state = state, scope = list == 1 and "queue" or level, high = 0, high_changed = false }
   end
   for _, entry in ipairs(found) do
     entry.high = mark_of(q, entry.state)

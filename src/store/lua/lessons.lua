@@ -1,6 +1,7 @@
 -- What the answers of upstreams teach the limits their calls were granted by.
 local tenants = require "tenants"
 local limits = require "limits"
+local meters = require "meters"
 local bucket = require "bucket"
 
 local lessons = {}
@@ -33,17 +34,6 @@ local function is_narrower(rule, than)
     return KINDS[rule.kind] < KINDS[than.kind]
   end
   return rule.count and rule.count < than.count
-end
-
-local function named(scopes, name, kind)
-  for i = 1, #scopes do
-    for _, state in ipairs(scopes[i]) do
-      if state.rule.name == name and (not kind or state.rule.kind == kind) then
-        return state
-      end
-    end
-  end
-  return nil
 end
 
 local function narrowest(scopes, kind)
@@ -79,7 +69,7 @@ end
 local function find(q, tenant, level, name, kind)
   local scopes = { own(limits.of_tenant(q, tenant)), q.limits[level], q.limits.queue }
   if name ~= "" then
-    return named(scopes, name, kind)
+    return (meters.named(scopes, name, kind))
   end
   return narrowest(scopes, kind) or not kind and narrowest(scopes, "concurrency") or nil
 end

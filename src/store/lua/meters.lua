@@ -82,6 +82,18 @@ function meters.may_hold(rule)
   return rule.kind == "concurrency" or rule.kind == "quota"
 end
 
+-- The first limit of that name, and of that kind if one is given, in these lists of states; and which list it is in.
+function meters.named(lists, name, kind)
+  for i = 1, #lists do
+    for _, state in ipairs(lists[i]) do
+      if state.rule.name == name and (not kind or state.rule.kind == kind) then
+        return state, i
+      end
+    end
+  end
+  return nil
+end
+
 -- What changed of a limit, as fields and values at the end of `sets`. Answers how many those are now.
 function meters.collect(q, state, sets, count)
   if state.changed then

@@ -4,6 +4,7 @@
 local time = require "time"
 local queue = require "queue"
 local limits = require "limits"
+local meters = require "meters"
 local teaching = require "teaching"
 local waking = require "waking"
 local requests = require "requests"
@@ -47,18 +48,7 @@ if not limits.open(q) then
 end
 
 -- As acquire-permits finds it.
-local function find()
-  for _, scope in ipairs({ "queue", level }) do
-    for _, state in ipairs(q.limits[scope]) do
-      if state.rule.name == name then
-        return state
-      end
-    end
-  end
-  return nil
-end
-
-local state = find()
+local state = meters.named({ q.limits.queue, q.limits[level] }, name)
 if not state then
   return requests.remember(client_key, request, { "unknown" })
 end
