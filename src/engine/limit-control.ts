@@ -1,4 +1,4 @@
-import { checkOptions, oneOf } from '../assert.ts'
+import { checkOptions, oneOf, optional, parsed, show } from '../assert.ts'
 import type { Clock } from '../clock.ts'
 import { InvalidOptionsError, type OptionProblem } from '../errors.ts'
 import { attachLimits, type LimitsOf, type LimitsOption } from '../limits/attachment.ts'
@@ -25,7 +25,10 @@ import { type LimitStatus, statusOf } from './limit-status.ts'
 import type { Log } from './log.ts'
 import type { Permit } from './permit-line.ts'
 
-const learnRules = { level: oneOf(levels, { default: 'normal' }) }
+const learnRules = {
+  level: oneOf(levels, { default: 'normal' }),
+  permit: optional(parsed(checkPermit)),
+}
 
 export class LimitControl {
   readonly #requests: Requests
@@ -79,8 +82,8 @@ export class LimitControl {
     answer: Answer,
     options: { permit?: Permit; level?: Level } = {},
   ): Promise<Pushback | undefined> {
-    const { level } = checkOptions('limits.learn', { level: options.level }, learnRules)
-    const { pushback, lesson } = lessonOfCall(name, answer, options.permit, this.#clock.date())
+    const { level, permit } = checkOptions('limits.learn', options, learnRules)
+    const { pushback, lesson } = lessonOfCall(name, answer, permit, this.#clock.date())
     await this.#ready()
     if (await learnLimit(this.#requests, { limit: name, level, ...lesson })) return pushback
     const problem = `is no limit of the queue or of its level ${level}: see limits.list()`
@@ -152,4 +155,9 @@ function checkLimits(subject: string, limits: unknown, group?: string): LimitRul
 
 function eachRule(rules: LimitRules, visit: (scope: LimitScope, rule: AttachedRule) => void): void {
   for (const scope of limitScopes) for (const rule of rules[scope]) visit(scope, rule)
+}
+
+function checkPermit(value: unknown): Permit {
+  if (typeof (value as Partial<Permit> | null)?.fence === 'string') return value as Permit
+  throw new Error(`must be what limits.acquire answered for the call, not ${show(value)}`)
 }

@@ -46,6 +46,17 @@ describe('a simulation', () => {
     expect(report.limits[0]?.used.average).toBeCloseTo(1, 2)
   })
 
+  it('shares the first claim out between floods of the same instant', async () => {
+    const report = await simulated({
+      duration: '1500ms',
+      workers: { concurrency: 16 },
+      service: '1s',
+      tenants: ['a', 'b'].map((name) => ({ name, arrivals: { jobs: 100 } })),
+    })
+
+    expect(report.tenants.map(({ jobs }) => jobs.succeeded)).toEqual([8, 8])
+  })
+
   it('drains a flood as fast as the hands are when no limit is given', async () => {
     const plan: Plan = {
       duration: '1s',

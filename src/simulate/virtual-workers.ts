@@ -36,15 +36,27 @@ export class VirtualWorkers {
   readonly #idle: Process[] = []
   /** When one of them looks again. */
   #alarmAt: number | undefined
+  #isWaking = false
+  readonly #wakeUp: Happening = {
+    happen: () => {
+      this.#isWaking = false
+      this.#idle.at(-1)?.exchange()
+    },
+  }
 
   constructor(parts: WorkerParts, { processes, concurrency }: { processes: number; concurrency: number }) {
     this.#parts = parts
     for (let count = 0; count < processes; count++) this.#idle.push(new Process(this, parts, concurrency))
   }
 
-  /** There is work where there was none. */
+  /**
+   * There is work where there was none. Whoever is woken claims when everything of this instant has come: floods of the same
+   * time are shared out between their tenants, as by a worker that a real Redis wakes a little later.
+   */
   wake(): void {
-    this.#idle.at(-1)?.exchange()
+    if (this.#isWaking || this.#idle.length === 0) return
+    this.#isWaking = true
+    this.#parts.events.plan(this.#parts.now(), this.#wakeUp)
   }
 
   /** One has claimed. */

@@ -152,12 +152,16 @@ describe('code without a job', () => {
     expect(await queue.limits.acquire('queue')).toMatchObject({ granted: false, remaining: 0 })
   })
 
-  it('is told when it names no limit, or a level that is none, and nothing is learnt', async () => {
+  it('is told what is wrong with a name, a level, a permit or an option that is none, and nothing is learnt', async () => {
     const queue = engine.queue({ limits: { queue: '5/s' } })
     const answer = { status: 429, headers: { 'retry-after': '60' } }
 
     await expect(queue.limits.learn('github', answer)).rejects.toThrow('limits.list()')
     await expect(queue.limits.learn('queue', answer, { level: 'urgent' as never })).rejects.toThrow('level')
+    await expect(queue.limits.learn('queue', answer, { permit: 'high' as never })).rejects.toThrow('limits.acquire')
+    await expect(queue.limits.learn('queue', answer, { permits: 1 } as never)).rejects.toThrow(
+      'permits is not an option',
+    )
     expect((await queue.limits.status('queue'))?.pushedBackUntil).toBeUndefined()
 
     expect(await queue.limits.learn('queue', answer)).toEqual({ retryAfterMs: 60_000 })
