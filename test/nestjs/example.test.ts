@@ -5,6 +5,9 @@ import { promisify } from 'node:util'
 import { type Action, Sluice } from 'sluice'
 import { startRedis, startUpstream, type TestRedis, type Upstream } from 'sluice/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorCodes, type SluiceErrorCode } from '../../src/errors.ts'
+import { problemKinds } from '../../src/http/problem.ts'
+import { kindsOfCodes } from '../../src/http/sluice-problems.ts'
 import { observeQueue } from '../../src/sluice.ts'
 import { codeBlocks, read } from '../docs/markdown.ts'
 import { ExampleProcess } from './example-process.ts'
@@ -278,9 +281,12 @@ describe('the application of the guide', () => {
     ])
   })
 
-  it.each([0, 1])('answers 503 while Redis is away, and what is no error of Sluice as ever (%i)', async (index) => {
-    const { folder } = projects[index] as ExampleProject
-    const program = `import 'reflect-metadata'
+  it.each([0, 1])(
+    'answers errors of Sluice with the statuses of its own server, others as ever (%i)',
+    async (index) => {
+      const { folder } = projects[index] as ExampleProject
+      const codes = Object.keys(errorCodes) as SluiceErrorCode[]
+      const program = `import 'reflect-metadata'
       import { Controller, Get, Inject, Module, Param } from '@nestjs/common'
       import { HttpAdapterHost, NestFactory } from '@nestjs/core'
       import { getQueueToken, SluiceModule } from 'sluice/nestjs'
@@ -291,6 +297,8 @@ describe('the application of the guide', () => {
         submit: (queue) => queue.submit(job, { signal: AbortSignal.timeout(50) }),
         other: () => { throw new Error('something else') },
       }
+      const raise = (code) => { throw Object.assign(new Error(code), { code, [Symbol.for('sluice.error')]: true }) }
+      for (const code of ${JSON.stringify(codes)}) calls[code] = () => raise(code)
       class Calls {
         constructor(queue) { this.queue = queue }
         call(name) { return calls[name](this.queue) }
@@ -317,14 +325,22 @@ describe('the application of the guide', () => {
       }
       await app.close()
       console.log(JSON.stringify(answers))`
-    writeFileSync(join(folder, 'filter.mjs'), program)
+      writeFileSync(join(folder, 'filter.mjs'), program)
 
-    const { stdout } = await execute(process.execPath, ['filter.mjs'], { cwd: folder })
+      const { stdout } = await execute(process.execPath, ['filter.mjs'], { cwd: folder })
 
-    expect(JSON.parse(stdout)).toEqual({
-      read: [503, expect.stringContaining('Redis is not available')],
-      submit: [503, expect.stringContaining('timeout')],
-      other: [500, 'Internal server error'],
-    })
-  })
+      const later = 'Not available at the moment. Try again later.'
+      const other = [500, 'Internal server error']
+      const answerTo = (code: SluiceErrorCode) => {
+        const { status } = problemKinds[kindsOfCodes[code]]
+        return status === 500 ? other : [status, status < 500 ? code : later]
+      }
+      expect(JSON.parse(stdout)).toEqual({
+        read: [503, later],
+        submit: [503, later],
+        other,
+        ...Object.fromEntries(codes.map((code) => [code, answerTo(code)])),
+      })
+    },
+  )
 })
