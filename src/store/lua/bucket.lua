@@ -38,7 +38,7 @@ function bucket.open(rule, stored, jitter, queue, now, share)
   if share < 1 then
     state.interval = ceil(state.interval / share)
   end
-  local restarts
+  local restarts = 0
   if stored then
     local tat, fence, seen = string.match(stored, "^(%d+):(%d+):(%d+)$")
     state.tat, state.fence, restarts = tonumber(tat), tonumber(fence), tonumber(seen)
@@ -53,11 +53,13 @@ function bucket.open(rule, stored, jitter, queue, now, share)
     if rule.window <= SHORT_WINDOW then
       state.closed_until = queue.restarted_at + rule.window + jitter
     else
-      if restarts == nil and queue.lost_at then
-        -- The store had lost the queue, and the count with it: as if a burst had been spent just then.
-        state.tat, restarts = queue.lost_at + (rule.burst - 1) * state.interval + RESTART_LOSS, 1
+      if restarts == 0 and queue.lost_at then
+        -- The store had lost the queue, and the count with it: as if a burst had been spent just then. That was the
+        -- first restart; processes that did not know the queue may have been granted something before it.
+        state.tat = max(state.tat, queue.lost_at + (rule.burst - 1) * state.interval + RESTART_LOSS)
+        restarts = 1
       end
-      if (restarts or 0) < queue.restarts then
+      if restarts < queue.restarts then
         state.tat = max(state.tat, queue.restarted_at) + RESTART_LOSS
       end
     end

@@ -58,19 +58,20 @@ local function bounds(rule, now)
   return start, stop
 end
 
--- What the store has forgotten. `restarts` are those that the stored count has been through, nil without one: a store
+-- What the store has forgotten. `restarts` are those that the stored count has been through, 0 without one: a store
 -- that has kept the queue has kept its counts, so that there was nothing to count. Only where it had lost the queue
--- itself is that unknown: then as much as has passed of the window counts as used.
+-- itself is that unknown: then as much as has passed of the window counts as used, beside what was granted until a
+-- process came back that knew the queue.
 local function count_restarts(state, restarts, queue)
   local rule, lost_at = state.rule, queue.lost_at
   if lost_at and lost_at >= state.start then
     state.is_estimated = true
-    if restarts == nil then
-      state.used = ceil(rule.count * (lost_at - state.start) / (state.stop - state.start))
+    if restarts == 0 then
+      state.used = state.used + ceil(rule.count * (lost_at - state.start) / (state.stop - state.start))
       restarts = 1 -- The loss was the first.
     end
   end
-  if queue.restarted_at >= state.start and (restarts or 0) < queue.restarts then
+  if queue.restarted_at >= state.start and restarts < queue.restarts then
     state.used = state.used + ceil(RESTART_LOSS * rule.count / rule.window)
   end
 end
@@ -88,7 +89,7 @@ function window.open(rule, stored, jitter, queue, now)
     meter = window, rule = rule, jitter = jitter, now = now, start = rule.start, stop = rule.stop, known = nil,
     last = 0, used = 0, extra = 0, closed_until = 0, changed = false, is_estimated = false,
   }
-  local restarts
+  local restarts = 0
   if stored then
     local last, used, seen, extra = string.match(stored, "^(%d+):(%d+):(%d+):?(%d*)$")
     restarts = tonumber(seen)

@@ -437,5 +437,19 @@ describe('limits', () => {
       expect(early).toMatchObject({ jobs: [], waitMs: 2_000 })
       expect(shortly(await store.claim(2))).toBe('a1')
     })
+
+    it('has it spent also where a process that did not know the queue was granted something first', async () => {
+      await store.begin({ limits: { queue: slow } })
+      await store.submit('a', 3)
+      await store.claim(1, { leaseMs: 3_600_000 })
+      store.now += 60_000_000
+      await store.register({ limits: { queue: slow } }, '900000000')
+
+      const early = await store.claim(1, { idleForMs: 100_000 })
+      store.now += 2_000_000
+
+      expect(early).toMatchObject({ jobs: [], waitMs: 2_000 })
+      expect(shortly(await store.claim(2))).toBe('a2')
+    })
   })
 })

@@ -267,6 +267,23 @@ describe('a window of a store that had lost its queue', () => {
     ])
   })
 
+  it('takes it as used also where a process that did not know the queue was granted something first', async () => {
+    await store.empty()
+    store.now += 2 * HOUR + 1_000 * SECOND
+    await store.register(declared)
+    await store.submit('a', 9)
+    await store.claim(1)
+    await store.register(declared, '900000000')
+    const { rows } = await readLimits(store.requests(), 'a', store.nowUs)
+    await store.claim(1)
+
+    expect(rows).toMatchObject([
+      { name: 'queue', used: 57, isEstimated: true },
+      { name: 'daily', used: 108, isEstimated: true },
+    ])
+    expect(await stored()).toBe(`${store.now}:58:1`)
+  })
+
   it('counts from nothing when the next begins', async () => {
     await lose()
     store.now += HOUR
