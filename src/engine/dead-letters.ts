@@ -38,6 +38,7 @@ export class DeadLetters {
   readonly #ready: () => Promise<void>
   readonly #readable: () => Promise<void>
   readonly #requests: Requests
+  readonly #countRequests: Requests
   readonly #clock: Clock
   readonly #maxPayloadBytes: number
 
@@ -46,6 +47,8 @@ export class DeadLetters {
     redis: Redis
     keys: QueueKeys
     requests: Requests
+    /** For counting, which does not wait behind what changes something. */
+    countRequests: Requests
     clock: Clock
     maxPayloadBytes: number
     ready: () => Promise<void>
@@ -59,6 +62,7 @@ export class DeadLetters {
     this.#ready = parts.ready
     this.#readable = parts.readable
     this.#requests = parts.requests
+    this.#countRequests = parts.countRequests
   }
 
   /** A page of them, newest first, and how many there are. */
@@ -114,7 +118,8 @@ export class DeadLetters {
   }
 
   #sweep(verb: SweepVerb, filter: DeadLetterFilter, options: SweepOptions): LetterSweep {
-    return new LetterSweep({ verb, filter, options, requests: this.#requests, clock: this.#clock })
+    const requests = verb === 'count' ? this.#countRequests : this.#requests
+    return new LetterSweep({ verb, filter, options, requests, clock: this.#clock })
   }
 
   /** The job is gone for good; `queue.job` shows it as cancelled from then on. False: there is no such letter. */

@@ -4,6 +4,7 @@ import type { QueueKeys } from '../store/keys.ts'
 import { fromToken } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
 import type { EventFeed } from './event-feed.ts'
+import type { Registration } from './registration.ts'
 
 /** All that a queue tells; docs/events.md has the fields of each. */
 export const eventTypes = [
@@ -66,16 +67,25 @@ export interface EventsOptions {
   signal?: AbortSignal
 }
 
+interface EventSource {
+  readonly redis: Redis
+  readonly keys: QueueKeys
+  readonly feed: EventFeed
+  readonly registration: Pick<Registration, 'ready' | 'readable'>
+}
+
 /**
  * Events after `from`, for ever or until the signal. At least once and in order: whoever goes on from the last id it has
  * dealt with misses nothing that is still kept (`keepEventsMs`, `maxEvents`). Goes on when Redis was away; throws a
  * ClosedError when it is closed meanwhile.
  */
 export async function* followEvents(
-  source: { redis: Redis; keys: QueueKeys; feed: EventFeed },
+  source: EventSource,
   options: EventsOptions,
 ): AsyncGenerator<QueueEvent, void, undefined> {
   const { from: start, follow, signal } = checkOptions('events', options, rules)
+  const { registration } = source
+  await (follow ? registration.ready() : registration.readable())
   if (!follow) return yield* keptEvents(source, start)
   let last = start === '$' ? await lastEventId(source.redis, source.keys) : start
   source.feed.join()
@@ -94,10 +104,7 @@ export async function* followEvents(
 const PAGE = 500
 
 /** What there is at this moment, page by page. */
-async function* keptEvents(
-  { redis, keys }: { redis: Redis; keys: QueueKeys },
-  from: string,
-): AsyncGenerator<QueueEvent, void, undefined> {
+async function* keptEvents({ redis, keys }: EventSource, from: string): AsyncGenerator<QueueEvent, void, undefined> {
   for (let last = from; last !== '$'; ) {
     const found = await readEvents(redis, keys, { from: last, count: PAGE })
     for (const entry of found) yield toEvent(entry)

@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts'
 import { type GroupKeys, groupKeys } from '../store/keys.ts'
 import type { Redis } from '../store/redis.ts'
-import { Requests } from '../store/requests.ts'
+import { repeatWhileUnavailable } from '../store/repeat.ts'
+import { READ_FOR_MS, Requests } from '../store/requests.ts'
 import { registerLimits } from '../store/scripts/register-limits.ts'
 import type { LimitRule } from '../store/settings.ts'
 
@@ -38,6 +39,16 @@ export class LimitGroup {
       throw error
     })
     return this.#registered
+  }
+
+  /**
+   * The same for whoever only looks: without a connection it rejects when that has been waited for. Asks the store each time,
+   * since registering may be under way for somebody who waits for longer.
+   */
+  async readable(): Promise<void> {
+    const { groupLimits } = this.requests.keys
+    await repeatWhileUnavailable(() => this.#redis.at(groupLimits).call('EXISTS', groupLimits), READ_FOR_MS)
+    await this.ready()
   }
 
   async #register(isAgain: boolean, giveUpAfterMs?: number): Promise<void> {

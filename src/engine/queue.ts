@@ -334,8 +334,7 @@ export class Queue {
    * actions, parked tenants, changed limits. All who follow a queue in one process share one connection.
    */
   async *events(options: EventsOptions = {}): AsyncGenerator<QueueEvent, void, undefined> {
-    await this.#parts.registration.ready()
-    yield* followEvents({ redis: this.#parts.redis, keys: this.#parts.keys, feed: this.#parts.feed }, options)
+    yield* followEvents(this.#parts, options)
   }
 
   /** One tenant: settings, pause, limits, and how it stands. */

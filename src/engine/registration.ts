@@ -2,6 +2,7 @@ import { InvalidOptionsError, UnknownQueueError } from '../errors.ts'
 import { type Home, homeOf, isRegistered, isStillHome, moveIn } from '../store/home.ts'
 import type { Redis } from '../store/redis.ts'
 import { repeatWhileUnavailable } from '../store/repeat.ts'
+import { READ_FOR_MS } from '../store/requests.ts'
 import { assertFormat, registerQueue } from '../store/scripts/register-queue.ts'
 import type { Declaration } from '../store/settings.ts'
 import type { QueuePlace } from './queue-place.ts'
@@ -18,9 +19,6 @@ interface RegistrationParts {
   /** What else of the queue is to be declared: always, and when the store had forgotten it. */
   readonly declare: (hasForgotten: boolean) => Promise<void>
 }
-
-// As long as a read is repeated, and then for as long as a command may take.
-const LOOK_FOR_MS = 1_000
 
 /** How a queue comes into the store: once per process, and again when the store turns out to have lost it. */
 export class Registration {
@@ -45,7 +43,7 @@ export class Registration {
   async readable(): Promise<void> {
     const { redis, place } = this.#parts
     // By a call that is answered: a connection that was just lost looks as if it were there.
-    if (this.#knownSince === '') await repeatWhileUnavailable(() => isRegistered(redis, place.keys), LOOK_FOR_MS)
+    if (this.#knownSince === '') await repeatWhileUnavailable(() => isRegistered(redis, place.keys), READ_FOR_MS)
     await this.ready()
   }
 

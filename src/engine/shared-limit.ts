@@ -53,7 +53,7 @@ export class SharedLimit implements Shared {
   }
 
   async status(): Promise<SharedLimitStatus> {
-    await this.ready()
+    await this.#group.readable()
     const [row] = await readSharedLimits(this.#group.requests, [this.name])
     if (!row) throw new StoreUnavailableError({ reason: `it has lost the limit "${this.name}"`, outcome: 'not-sent' })
     const { scope, activeTenants, sharePerTenant, ...status } = statusOf(row, 0, this.#group.clock.date())

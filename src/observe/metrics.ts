@@ -227,7 +227,7 @@ export class Metrics {
     const { name } = queue
     const { figures, registration, requests } = insideOf(queue)
     const { keys } = requests
-    await registration.ready()
+    await registration.readable()
     const [counted, limits, tenants, congestion, due, schedules, letters] = await Promise.all([
       readAllCounts(requests),
       queue.limits.list(),

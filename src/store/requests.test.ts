@@ -4,7 +4,7 @@ import { OutcomeUnknownError, StoreOutOfMemoryError, StoreUnavailableError } fro
 import { queueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
 import { REPEATED_FOR_MS } from './repeat.ts'
-import { REMEMBERED, Requests } from './requests.ts'
+import { READ_FOR_MS, REMEMBERED, Requests } from './requests.ts'
 import type { Script } from './script.ts'
 
 const script: Script<{ queue: string }, { request: number; server: string }> = {
@@ -150,6 +150,21 @@ describe('giving up', () => {
     }
 
     await expect(run(60)).rejects.toBe(notSent)
+  })
+
+  it('passes the error on of a call that changes nothing, soon and whether it may have run or not', async () => {
+    vi.useFakeTimers()
+    redis.answer = async () => {
+      throw lost
+    }
+    const started = performance.now()
+
+    const given = requests
+      .run(script, (request, server) => ({ request, server }), { isRead: true })
+      .catch((error) => ({ error, afterMs: performance.now() - started }))
+    await vi.runAllTimersAsync()
+
+    expect(await given).toEqual({ error: lost, afterMs: expect.closeTo(READ_FOR_MS, -3) })
   })
 
   it('stops well within the minute for which replies are remembered', async () => {

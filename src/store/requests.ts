@@ -32,7 +32,7 @@ export const REMEMBERED = 16
 
 // A read is repeated where the connection has just been lost. Without one it rejects when that has been waited for, as long as
 // a command may take: whoever looks, mostly for a web request, wants to know.
-const READ_FOR_MS = 1_000
+export const READ_FOR_MS = 1_000
 
 // A store that is emptied is told anew, and once more if that is emptied as well. One that does not know the queue even then
 // lacks something that this process cannot give it.
@@ -75,6 +75,8 @@ interface CallOptions {
   readonly giveUpAfterMs?: number
   /** Aborted, the call is not sent any more; one that may have run by then is repeated until that is known. */
   readonly signal?: AbortSignal | undefined
+  /** It changes nothing, although its script may: given up as a read is, and whether it has run is no matter. */
+  readonly isRead?: boolean
 }
 
 /**
@@ -158,7 +160,7 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
   async #numbered<K extends { [Name in keyof K]: string }, A extends { [Name in keyof A]: ScriptValue }>(
     script: Script<K, A>,
     args: (request: number, serverId: string) => A,
-    { giveUpAfterMs = REPEATED_FOR_MS, signal }: CallOptions,
+    { isRead = false, giveUpAfterMs = isRead ? READ_FOR_MS : REPEATED_FOR_MS, signal }: CallOptions,
   ): Promise<readonly unknown[]> {
     const number = await this.#nextNumber()
     let mayHaveRun = false
@@ -170,7 +172,7 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
         const keys = this.#keys as unknown as K
         const { serverId } = this.#redis
         const reply = await runScript(this.#redis, script, keys, args(number, serverId))
-        if (waitsForReplicas(script)) await this.#confirm(serverId)
+        if (!isRead && waitsForReplicas(script)) await this.#confirm(serverId)
         return reply as readonly unknown[]
       } catch (error) {
         mayHaveRun ||= error instanceof StoreUnavailableError && error.outcome === 'unknown'
@@ -180,7 +182,7 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
     try {
       return await repeatWhileUnavailable(attempt, Math.min(giveUpAfterMs, REPEATED_FOR_MS))
     } catch (error) {
-      if (mayHaveRun && error instanceof StoreUnavailableError)
+      if (mayHaveRun && !isRead && error instanceof StoreUnavailableError)
         throw new OutcomeUnknownError({ operation: script.name, cause: error })
       throw error
     } finally {

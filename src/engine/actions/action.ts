@@ -199,7 +199,7 @@ export class Action {
 
   /** The same as JSON texts, for whoever passes them on. */
   async *resultLines(options: { order: 'job' | 'finish' }): AsyncGenerator<string, void, undefined> {
-    const found = await this.#known()
+    const found = await this.#existing()
     const source = { redis: this.#host.redis, keys: this.#host.keys, ...this.#tokens }
     yield* options.order === 'job' ? resultsByJob(source, found) : resultsByFinish(source)
   }
@@ -280,11 +280,13 @@ export class Action {
 
   /** For what goes on for long, or changes something: it does not end with a restart of the store. */
   #known(options: { withStatistics?: boolean } = {}): Promise<FoundAction> {
-    return repeatWhileUnavailable(async () => {
-      const found = await this.#read(options)
-      if (!found) throw new UnknownActionError({ id: this.id })
-      return found
-    })
+    return repeatWhileUnavailable(() => this.#existing(options))
+  }
+
+  async #existing(options: { withStatistics?: boolean } = {}): Promise<FoundAction> {
+    const found = await this.#read(options)
+    if (!found) throw new UnknownActionError({ id: this.id })
+    return found
   }
 
   async #read(options: { withStatistics?: boolean } = {}): Promise<FoundAction | undefined> {

@@ -42,7 +42,7 @@ export interface SweepReply {
 const verbs = { retry: 1, discard: 0, count: -1 } as const
 
 export async function sweepDeadLetters(requests: Requests, step: SweepStep): Promise<SweepReply> {
-  const reply = await requests.run(script, (request) => ({
+  const args = (request: number) => ({
     nowGiven: step.nowUs ?? '',
     request,
     retries: verbs[step.verb],
@@ -56,7 +56,8 @@ export async function sweepDeadLetters(requests: Requests, step: SweepStep): Pro
     actionWanted: step.filter.action,
     reasonWanted: step.filter.reason,
     errorWanted: step.filter.error,
-  }))
+  })
+  const reply = await requests.run(script, args, { isRead: step.verb === 'count' })
   const [, looked, taken, from, skip, to, left] = reply as ['swept', number, number, string, number, string, number]
   return { looked, taken, cursor: from === '' ? undefined : { from, skip }, to, left }
 }
