@@ -149,6 +149,24 @@ it('asks to be registered again when the store has lost a shared limit', async (
   await expect(claimOf('a', 1)).rejects.toThrow('unregistered')
 })
 
+it('closes the limit once for all queues of an emptied store, whoever has made it known again', async () => {
+  await beginGroup(store, perSecond, { a: 2, b: 1 })
+  await claimOf('b', 1)
+  store.now += 2_000_000
+  store.use('a')
+  await store.register({ limits: { upstream: sharedLimit(perSecond) } }, '900000000')
+  const closed = await claimOf('a', 1, { idleForMs: 5_000 })
+  store.now += 1_000_000
+  store.use('b')
+  await store.register({ limits: { upstream: sharedLimit(perSecond) } }, '900000000')
+  store.use('a')
+
+  const open = await claimOf('a', 1)
+
+  expect([shortly(closed), closed.waitMs]).toEqual(['', 1_000])
+  expect(shortly(open)).toBe('a1')
+})
+
 it('counts only the jobs of the levels it is attached to', async () => {
   await store.empty()
   store.group = 'gitlab'

@@ -52,3 +52,18 @@ it('closes the limits of a store that has lost them, as after a restart', async 
   expect(row).toMatchObject({ available: 0, opensInUs: 1_050_000 })
   expect((await store.dump())['@limits']).toMatchObject({ hash: { '@lost': store.nowUs } })
 })
+
+it('closes them also when a process has made them known again that did not know them, and once', async () => {
+  await register('10/s')
+  store.now += 2_000_000
+  await register('10/s', true)
+  const lostAt = store.nowUs
+  store.now += 500_000
+
+  const { changes } = await store.changesOf(() => register('10/s', true))
+
+  expect(changes).toEqual({})
+  const [row] = await readSharedLimits(store.groupRequests(), ['gitlab'], store.nowUs)
+  expect(row).toMatchObject({ available: 0, opensInUs: 550_000 })
+  expect((await store.dump())['@limits']).toMatchObject({ hash: { '@lost': lostAt, '@restarts': `1:${lostAt}` } })
+})

@@ -55,6 +55,15 @@ local is_closed_now = q and has_forgotten and q.restarts == 0
 if is_closed_now then
   q.restarts, q.restarted_at = 1, now
 end
+
+-- With the restart goes that it was a loss: a call that is answered "again" has closed the limits already.
+local function save(opened)
+  queue.save(opened)
+  if has_forgotten and (is_new or is_closed_now) then
+    redis.call("HSET", limits_key, "@lost", string.format("%d", now))
+  end
+end
+
 local packed = settings.compile(declared, cjson.decode(stored[2] or "{}"), known_since)
 if q and not settings.have_same_limits(q.settings, cmsgpack.unpack(packed)) then
   local lifting = require "lifting"
@@ -65,13 +74,13 @@ if q and not settings.have_same_limits(q.settings, cmsgpack.unpack(packed)) then
     events.add(q, "limits.changed", {})
   end
   tenants.save(q)
-  queue.save(q)
+  save(q)
   if not lifting.save(q, lift) then
     -- The settings stay as they are until then, so that the next call finds the limits changed as well.
     return { "again" }
   end
 elseif is_closed_now then
-  queue.save(q)
+  save(q)
 end
 
 if not settings.is_same(earlier, declared) then
@@ -86,10 +95,7 @@ if is_new then
   if has_forgotten then
     q.restarts, q.restarted_at = q.restarts + 1, q.now
   end
-  queue.save(q)
-end
-if has_forgotten and (is_new or is_closed_now) then
-  redis.call("HSET", limits_key, "@lost", string.format("%d", now))
+  save(q)
 end
 if wanted.shared then
   local register = require "register_shared"

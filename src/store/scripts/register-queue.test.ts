@@ -189,12 +189,25 @@ describe('with other limits than before', () => {
     expect(await store.dump()).toMatchObject({ parked: { zset: { a: 9e15 } } })
   })
 
-  it('carries an earlier change out first, in bounded steps', async () => {
+  /** So many that a further change takes several calls. */
+  async function liftMany(): Promise<void> {
     await store.begin(oneEach)
     const tenants = Array.from({ length: 250 }, (_, index) => `t${index}`)
     await store.submitLines(tenants.map((tenant) => line(tenant, 2)))
     for (let claimed = 0; claimed < tenants.length; ) claimed += jobsOf(await store.claim(1_000)).length
     await store.register({ limits: { tenant: { kind: 'concurrency', max: 2 } } })
+  }
+
+  it('notes that the store had lost the queue with the first of several calls', async () => {
+    await liftMany()
+
+    await store.register({ limits: {} }, '900000000')
+
+    expect((await store.dump()).limits).toEqual({ hash: { '@lost': store.nowUs } })
+  })
+
+  it('carries an earlier change out first, in bounded steps', async () => {
+    await liftMany()
     const lifted = await store.client.zcard(store.keys().unparking)
 
     await store.register({ limits: {} })
