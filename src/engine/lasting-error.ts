@@ -1,5 +1,5 @@
 import { isStoreAway } from './is-store-away.ts'
-import type { Log } from './log.ts'
+import type { Log, LogEvent } from './log.ts'
 
 /**
  * An error of something that is tried again and again: said once, and anew after it has gone well in between. That the store
@@ -7,11 +7,11 @@ import type { Log } from './log.ts'
  */
 export class LastingError {
   readonly #log: Log
-  readonly #event: string
+  readonly #event: LogEvent
   readonly #message: string
   #isSaid = false
 
-  constructor(log: Log, { event, message }: { event: string; message: string }) {
+  constructor(log: Log, { event, message }: { event: LogEvent; message: string }) {
     this.#log = log
     this.#event = event
     this.#message = message

@@ -1,7 +1,37 @@
+/** All that is said, by its stable name. docs/errors.md has what each means and what to do. */
+export const logEvents = [
+  'store.away',
+  'store.back',
+  'worker.exchange-failed',
+  'worker.leases-unrenewed',
+  'worker.wake-ups-unheard',
+  'worker.untellable-job',
+  'worker.close-unconfirmed',
+  'worker.unknown-type',
+  'job.unreadable',
+  'limits.allowed-uncounted',
+  'congestion.unrecorded',
+  'schedules.failed',
+  'schedules.full',
+  'schedules.lost',
+  'schedule.unreadable',
+  'aggregate.failed',
+  'webhook.failed',
+  'seal.failed',
+  'free.failed',
+  'duty.failed',
+  'duty.unconfirmed',
+  'audit.repaired',
+  'audit.failed',
+  'events.unread',
+] as const
+
+export type LogEvent = (typeof logEvents)[number]
+
 /** Something an operator should know. `event` is stable; the rest depends on it. `error` is what was thrown, if anything was. */
 export interface LogEntry {
   readonly level: 'info' | 'warn' | 'error'
-  readonly event: string
+  readonly event: LogEvent
   readonly message: string
   readonly [field: string]: unknown
 }

@@ -3,7 +3,7 @@ import { encodeError } from '../../store/record.ts'
 import { type DutyOutcome, settleDuty } from '../../store/scripts/settle-duty.ts'
 import { type Duty, type DutyKind, takeDuty } from '../../store/scripts/take-duty.ts'
 import { LAST_WORDS_MS, settledWithin } from '../last-words.ts'
-import type { Log } from '../log.ts'
+import type { Log, LogEvent } from '../log.ts'
 import { DutyLease } from './duty-lease.ts'
 import { type DutyWorkParts, doDuty } from './duty-work.ts'
 
@@ -14,6 +14,12 @@ import { type DutyWorkParts, doDuty } from './duty-work.ts'
 const HANDS: Readonly<Record<DutyKind, number>> = { aggregate: 4, webhook: 4, seal: 2, free: 2 }
 // An aggregate that fails is tried four times, like a job; a webhook for about two days.
 const MOST_TRIES: Readonly<Record<DutyKind, number>> = { aggregate: 4, webhook: 20, seal: Infinity, free: Infinity }
+const FAILED: Readonly<Record<DutyKind, LogEvent>> = {
+  aggregate: 'aggregate.failed',
+  webhook: 'webhook.failed',
+  seal: 'seal.failed',
+  free: 'free.failed',
+}
 const LONGEST_WAIT_MS = 4 * 3_600_000
 // Claims say that something is due as long as it is. What this process cannot do it is not asked about each time.
 const QUIET_MS = 1_000
@@ -214,12 +220,12 @@ export class Duties {
     const isPermanent = isSluiceError(error) && error.code === 'SLUICE_PERMANENT'
     const isLast = isPermanent || duty.tries + 1 >= MOST_TRIES[duty.kind]
     const afterMs = Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** duty.tries) * (0.75 + Math.random() / 2)
-    if (!this.#hasGivenUp) this.#warn(`${duty.kind}.failed`, failureOf(duty, isLast ? undefined : afterMs), error)
+    if (!this.#hasGivenUp) this.#warn(FAILED[duty.kind], failureOf(duty, isLast ? undefined : afterMs), error)
     if (isLast) return { outcome: 'done', ...(duty.kind === 'aggregate' ? { error: encodeError(error) } : {}) }
     return { outcome: 'again', afterMs }
   }
 
-  #warn(event: string, message: string, error: unknown): void {
+  #warn(event: LogEvent, message: string, error: unknown): void {
     this.#log({ level: 'warn', event, message: `Queue "${this.#parts.name}": ${message}`, error })
   }
 }

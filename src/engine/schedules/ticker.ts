@@ -6,7 +6,7 @@ import type { StoredSchedule } from '../../store/scripts/read-schedules.ts'
 import { takeSchedules } from '../../store/scripts/take-schedules.ts'
 import { type Tick, type TickReply, tickSchedules } from '../../store/scripts/tick-schedules.ts'
 import { LAST_WORDS_MS, settledWithin } from '../last-words.ts'
-import type { Log } from '../log.ts'
+import type { Log, LogEvent } from '../log.ts'
 import { Packer } from '../submission.ts'
 import { planTicks } from './missed.ts'
 import { type Definition, jobIdOf } from './schedule-input.ts'
@@ -152,7 +152,7 @@ export class Ticker {
     this.#cancelTimer = this.#clock.setTimer(() => this.look(), ms)
   }
 
-  #warn(event: string, message: string, error?: unknown): void {
+  #warn(event: LogEvent, message: string, error?: unknown): void {
     const more = error === undefined ? {} : { error }
     this.#log({ level: 'warn', event, message: `Queue "${this.#queue}": ${message}`, ...more })
   }
