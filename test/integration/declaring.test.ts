@@ -114,6 +114,20 @@ describe('a Redis that was emptied', () => {
     for (const job of claimed) await job.succeed()
   })
 
+  it('gets them from a process that only asks for permits, and closes them before that is granted one', async () => {
+    const caller = engine.queue({ limits: { queue: { kind: 'bucket', limit: 60, windowMs: 60_000 } } })
+    const byName = engine.sluice().queue('q')
+    await caller.limits.acquire('queue')
+    await byName.counts()
+
+    await empty()
+    await byName.counts()
+    const permit = await caller.limits.acquire('queue')
+
+    expect(permit).toMatchObject({ granted: false })
+    expect(await byName.limits.list()).toMatchObject([{ name: 'queue', limit: 60, closedUntil: expect.any(Number) }])
+  })
+
   it('gets them back also from a worker that runs, before that starts one job without them', async () => {
     const worker = engine.queue({ limits: { queue: { kind: 'concurrency', max: 2 } } })
     const [started, emptied, done] = [withResolvers<void>(), withResolvers<void>(), new Countdown(30)]

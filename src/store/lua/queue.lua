@@ -78,6 +78,14 @@ function queue.open(keys, now)
   return q
 end
 
+-- Whether it is still the queue that the caller has registered. Not where the store was emptied since then, and
+-- somebody else has made it known again: without what the caller declares. A caller that registers nothing does not say
+-- since when it knows the queue, and an older version has not noted it.
+function queue.is_as_registered(q, known_since)
+  local since = q.settings.known_since
+  return not since or since == known_since or known_since == ""
+end
+
 -- A server other than the one that granted before may have lost its last grants: limits close for a while.
 function queue.notice_server(q, server)
   q.is_server_met = true

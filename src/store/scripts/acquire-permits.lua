@@ -19,12 +19,13 @@ local group_queues_key = KEYS[10] -- zset: queue of the group → when it last w
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local server = ARGV[3] -- id of the server the client is connected to
-local level = ARGV[4] -- of the callers
-local stale_fence = tonumber(ARGV[5]) -- of grants that came too late to be used
-local stale_permits = tonumber(ARGV[6]) -- how many these are
-local stale_members = ARGV[7] -- of pools that had granted them: "<limit>=<member>=<permits>", joined by &
-local names = tonumber(ARGV[8]) -- how many limits
-local asked, asked_from = ARGV, 9 -- list: the limits, then pairs: callers in a row, permits of each
+local known_since = ARGV[4] -- when the store came to know the queue, as the caller was told; empty: it does not say
+local level = ARGV[5] -- of the callers
+local stale_fence = tonumber(ARGV[6]) -- of grants that came too late to be used
+local stale_permits = tonumber(ARGV[7]) -- how many these are
+local stale_members = ARGV[8] -- of pools that had granted them: "<limit>=<member>=<permits>", joined by &
+local names = tonumber(ARGV[9]) -- how many limits
+local asked, asked_from = ARGV, 10 -- list: the limits, then pairs: callers in a row, permits of each
 
 local known = requests.recall(client_key, request)
 if known then
@@ -35,7 +36,7 @@ local q = queue.open({
   unparking = unparking_key, ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
   group_limits = group_limits_key, group_queues = group_queues_key,
 }, time.now(now_given))
-if not q then
+if not q or not queue.is_as_registered(q, known_since) then
   return { "unregistered" }
 end
 queue.notice_server(q, server)

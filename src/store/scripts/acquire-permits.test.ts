@@ -7,9 +7,9 @@ const store = useScriptStore()
 
 const slow = { kind: 'bucket', limit: 10, windowMs: 1_000, burst: 2, jitterMs: 0 } as const
 
-function ask(permits: number[], request: Partial<AcquireRequest> = {}) {
+function ask(permits: number[], request: Partial<AcquireRequest> = {}, requests = store.requests('caller')) {
   const asked = { limits: ['queue'], level: 'normal', permits, stale: undefined, nowUs: store.nowUs } as const
-  return acquirePermits(store.requests('caller'), { ...asked, ...request })
+  return acquirePermits(requests, { ...asked, ...request })
 }
 
 it('charges a limit of the queue, and counts what it granted and denied', async () => {
@@ -94,4 +94,15 @@ it('tells a queue that is not known', async () => {
   await store.empty()
 
   await expect(ask([1])).rejects.toThrow('unregistered')
+})
+
+it('tells a caller who knew the queue before the store was emptied to register, and grants nothing', async () => {
+  await store.begin({ limits: { queue: slow } })
+
+  const { changes } = await store.changesOf(() =>
+    expect(ask([1], {}, store.requestsKnowing('900000000'))).rejects.toThrow('unregistered'),
+  )
+
+  expect(changes).toEqual({})
+  expect(await ask([1], {}, store.requestsKnowing('1000000000'))).toMatchObject({ answers: [{ isGranted: true }] })
 })

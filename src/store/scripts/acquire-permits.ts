@@ -51,7 +51,10 @@ export type Acquire = (request: AcquireRequest) => Promise<AcquireReply>
 
 /** Limits attached to a queue, or to one of its levels. */
 export function acquirePermits(requests: Requests, request: AcquireRequest): Promise<AcquireReply> {
-  return acquire(request, (args, options) => requests.run(script, args, options))
+  return acquire(request, (args, options) => {
+    const withSince = (number: number, server: string) => ({ ...args(number, server), knownSince: requests.knownSince })
+    return requests.run(script, withSince, options)
+  })
 }
 
 type Arguments = (

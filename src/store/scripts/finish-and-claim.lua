@@ -89,12 +89,7 @@ local q = queue.open({
   running = running_key, leases = leases_key, events = events_key, duties = duties_key, duty_tries = duty_tries_key,
   backlog = backlog_key, group_limits = group_limits_key, group_queues = group_queues_key,
 }, now)
-if not q then
-  return { "unregistered" }
-end
-local since = q.settings.known_since
-if since and since ~= known_since and known_since ~= "" then
-  -- Emptied since then, and somebody else has made it known again: without what the caller declares.
+if not q or not queue.is_as_registered(q, known_since) then
   return { "unregistered" }
 end
 queue.notice_server(q, server)

@@ -22,13 +22,14 @@ local group_queues_key = KEYS[11] -- zset: queue of the group → when it last w
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local server = ARGV[3] -- id of the server the client is connected to
-local name = ARGV[4] -- the limit
-local level = ARGV[5] -- whose limits are looked at beside the queue's
-local member = ARGV[6] -- of a pool, that granted the call; else empty
-local permits = tonumber(ARGV[7]) -- of the call
-local fence = ARGV[8] -- of its grant; empty: unknown
-local pushed = ARGV[9] -- µs for which the upstream pushed back; 0: it did not say; empty: it did not push back
-local reading = ARGV[10] -- "remaining:µs until it starts over:limit" by its word, or empty
+local known_since = ARGV[4] -- when the store came to know the queue, as the caller was told; empty: it does not say
+local name = ARGV[5] -- the limit
+local level = ARGV[6] -- whose limits are looked at beside the queue's
+local member = ARGV[7] -- of a pool, that granted the call; else empty
+local permits = tonumber(ARGV[8]) -- of the call
+local fence = ARGV[9] -- of its grant; empty: unknown
+local pushed = ARGV[10] -- µs for which the upstream pushed back; 0: it did not say; empty: it did not push back
+local reading = ARGV[11] -- "remaining:µs until it starts over:limit" by its word, or empty
 
 local known = requests.recall(client_key, request)
 if known then
@@ -39,7 +40,7 @@ local q = queue.open({
   unparking = unparking_key, ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
   idle = idle_key, group_limits = group_limits_key, group_queues = group_queues_key,
 }, time.now(now_given))
-if not q then
+if not q or not queue.is_as_registered(q, known_since) then
   return { "unregistered" }
 end
 queue.notice_server(q, server)

@@ -12,9 +12,9 @@ function acquire(limit = 'queue', level: LimitLesson['level'] = 'normal') {
   return acquirePermits(store.requests('caller'), asked)
 }
 
-function learn(lesson: Partial<LimitLesson>) {
+function learn(lesson: Partial<LimitLesson>, requests = store.requests('caller')) {
   const call = { permits: 1, fence: '', pushback: undefined, reading: undefined, nowUs: store.nowUs }
-  return learnLimit(store.requests('caller'), { limit: 'queue', level: 'normal', ...call, ...lesson })
+  return learnLimit(requests, { limit: 'queue', level: 'normal', ...call, ...lesson })
 }
 
 const reading = { remaining: 10, resetInMs: 60_000, limit: 100 }
@@ -118,4 +118,15 @@ it('learns while Redis is out of memory', async () => {
   await store.begin({ limits: { queue: bucket } })
 
   expect(await store.outOfMemory(() => learn({ pushback: { retryAfterMs: 1_000 } }))).toBe(true)
+})
+
+it('tells a caller who knew the queue before the store was emptied to register, and learns nothing', async () => {
+  await store.begin({ limits: { queue: { kind: 'quota' } } })
+
+  const { changes } = await store.changesOf(() =>
+    expect(learn({ reading }, store.requestsKnowing('900000000'))).rejects.toThrow('unregistered'),
+  )
+
+  expect(changes).toEqual({})
+  expect(await learn({ reading }, store.requestsKnowing('1000000000'))).toBe(true)
 })

@@ -15,6 +15,7 @@ export async function learnLimit(requests: Requests, lesson: LimitLesson): Promi
   const [word] = await requests.run(script, (request, server) => ({
     request,
     server,
+    knownSince: requests.knownSince,
     name: lesson.limit,
     level: lesson.level,
     ...encodeLesson(lesson),

@@ -249,15 +249,19 @@ export class ScriptStore {
     })
   }
 
-  /** As a process claims one job that was told since when the store knows the queue. */
-  claimKnowing(since: string): Promise<ClaimReply> {
+  /** Of a process that was told since when the store knows the queue. */
+  requestsKnowing(since: string): Requests {
     const register = async () => {
       throw new Error('unregistered')
     }
     const keys = this.keys('knowing')
-    const requests = new Requests({ client: 'knowing', redis: this.redis, keys, register, knownSince: () => since })
+    return new Requests({ client: 'knowing', redis: this.redis, keys, register, knownSince: () => since })
+  }
+
+  /** As such a process claims one job. */
+  claimKnowing(since: string): Promise<ClaimReply> {
     const claim = { levels: 'high normal low', leaseMs: 15_000, idleForMs: 0, hasSuspect: false, finished: [] }
-    return finishAndClaim(requests, { ...claim, wanted: 1, nowUs: this.nowUs })
+    return finishAndClaim(this.requestsKnowing(since), { ...claim, wanted: 1, nowUs: this.nowUs })
   }
 
   /** Finishes every job of a claim alike, and claims nothing. */
