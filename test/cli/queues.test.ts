@@ -29,6 +29,24 @@ it('lists the queues of a server, and pauses and resumes one of them, whole or a
   expect(whole).toMatchObject({ paused: false, levelsPaused: { low: false } })
 })
 
+it('resumes what is paused by what "sluice doctor" says', async () => {
+  await server.data(['queues', 'pause', '-q', 'mail'])
+  await server.data(['queues', 'pause', '-q', 'mail', '--level', 'low'])
+
+  const whole = await resumeAsTold()
+  const level = await resumeAsTold()
+
+  expect(whole).toMatchObject({ name: 'mail', paused: false, levelsPaused: { low: true } })
+  expect(level).toMatchObject({ name: 'mail', paused: false, levelsPaused: { low: false } })
+})
+
+async function resumeAsTold(): Promise<object | undefined> {
+  const [report] = await server.data<{ checks: { check: string; fix: string }[] }>(['doctor', '-q', 'mail'])
+  const { fix = '' } = report?.checks.find(({ check }) => check === 'queue mail') ?? {}
+  const [shown] = await server.data<object>(fix.replace(/^.*: sluice /, '').split(' '))
+  return shown
+}
+
 it('is a table for people', async () => {
   const { stdout } = await server.sluice(['queues', 'pause', '-q', 'mail', '--level', 'high'])
 

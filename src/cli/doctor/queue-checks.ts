@@ -10,9 +10,13 @@ export async function checkQueue(queue: Queue): Promise<Finding> {
     const { counts, paused, levelsPaused, workers, backlog } = await queue.overview({ tenants: 1 })
     const found = `${counts.waiting} wait, ${counts.running} run, ${counts.delayed} are delayed`
     const tool = `sluice top --queue ${queue.name}`
-    if (paused) return warning(check, `paused; ${found}`, 'resume it: PATCH /v1/queues/:queue with { "paused": false }')
+    const resume = `sluice queues resume --queue ${queue.name}`
+    if (paused) return warning(check, `paused; ${found}`, `resume it: ${resume}`)
     const pausedOn = levels.filter((level) => levelsPaused[level])
-    if (pausedOn.length > 0) return warning(check, `paused on ${pausedOn.join(', ')}; ${found}`, 'resume the level')
+    if (pausedOn.length > 0) {
+      const each = pausedOn.map((level) => `${resume} --level ${level}`).join(' && ')
+      return warning(check, `paused on ${pausedOn.join(', ')}; ${found}`, `resume it there: ${each}`)
+    }
     if (counts.waiting > 0 && workers.length === 0) {
       return warning(
         check,
