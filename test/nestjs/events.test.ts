@@ -1,7 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { discard, type Queue, type QueueEvent, Sluice } from 'sluice'
 import { getQueueToken, OnQueueEvent, Process, Processor, QueueEventsListener, SluiceModule } from 'sluice/nestjs'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { LastingError } from '../../src/engine/lasting-error.ts'
+import { until } from '../support/until.ts'
 import { useApplications } from './application.ts'
 import { Ledger } from './ledger.ts'
 
@@ -85,9 +86,10 @@ it('listeners are told what happens as soon as Redis is back that was away at th
   }
   const imports = [SluiceModule.registerQueue({ name: 'mail' })]
   await applications.server.kill()
+  const failed = vi.spyOn(LastingError.prototype, 'failed')
+  onTestFinished(() => failed.mockRestore())
   await applications.start({ imports, providers: [Audit] }, { commandTimeoutMs: 200 })
-  // As long as a few tries to read the events take.
-  await sleep(1_500)
+  await until(() => failed.mock.calls.length > 0, { what: 'the events were tried to be read' })
   expect(applications.log.lines.filter((line) => line.startsWith('events.unread'))).toEqual([])
 
   await applications.server.restart()
