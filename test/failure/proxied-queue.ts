@@ -1,5 +1,6 @@
 import { type Queue, type QueueOptions, Sluice } from '../../src/index.ts'
 import { startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
+import { stopAll } from '../support/stop-all.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
 import { Child } from './child.ts'
 
@@ -18,9 +19,17 @@ export class ProxiedQueue<Message> {
     this.queue = this.#sluice.queue(name, options)
   }
 
+  /** When it cannot start, it ends what it has started. */
   static async start<Message>(name: string, options: QueueOptions): Promise<ProxiedQueue<Message>> {
     const redis = await startRedis({ appendonly: true, config: { appendfsync: 'always' } })
-    return new ProxiedQueue<Message>(redis, await TcpProxy.start({ port: redis.port }), name, options)
+    let proxy: TcpProxy | undefined
+    try {
+      proxy = await TcpProxy.start({ port: redis.port })
+      return new ProxiedQueue<Message>(redis, proxy, name, options)
+    } catch (error) {
+      await Promise.all([proxy?.close(), redis.stop()])
+      throw error
+    }
   }
 
   /** A process of this program; ended with the queue. */
@@ -31,9 +40,11 @@ export class ProxiedQueue<Message> {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.children.map((child) => child.end()))
-    await this.#sluice.close()
-    await this.proxy.close()
-    await this.redis.stop()
+    await stopAll(
+      () => this.children.map((child) => child.end()),
+      () => [this.#sluice.close()],
+      () => [this.proxy.close()],
+      () => [this.redis.stop()],
+    )
   }
 }

@@ -14,6 +14,7 @@ import {
   type SubmittedJob,
 } from '../support/history.ts'
 import { dumpKeyspace } from '../support/keyspace.ts'
+import { stopAll } from '../support/stop-all.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 import { Upstream } from '../support/upstream.ts'
@@ -116,12 +117,17 @@ export class Trial {
   }
 
   async #stop(): Promise<void> {
-    await Promise.all(this.#children.map((child) => child.end()))
-    // First, so that closing what a test left in a broken state does not wait for a server that is gone.
-    await this.#sluice.close()
-    await this.proxy?.close()
-    await this.upstream?.stop()
-    await Promise.all([this.#redis?.stop(), this.#options.topology?.stop()])
+    await stopAll(
+      () => this.#children.map((child) => child.end()),
+      // First, so that closing what a test left in a broken state does not wait for a server that is gone.
+      () => [this.#sluice.close()],
+      () => [this.proxy?.close(), this.upstream?.stop()],
+      () => [this.#redis?.stop(), this.#options.topology?.stop()],
+      () => [this.#forget()],
+    )
+  }
+
+  async #forget(): Promise<void> {
     this.#recorder.close()
     await rm(this.#folder, { recursive: true, force: true })
   }
