@@ -12,22 +12,26 @@ export class ProxiedQueue<Message> {
   readonly children: Child<Message>[] = []
   readonly #sluice: Sluice
 
-  private constructor(redis: TestRedis, proxy: TcpProxy, name: string, options: QueueOptions) {
-    this.redis = redis
-    this.proxy = proxy
-    this.#sluice = new Sluice({ redis: redis.url, log: () => {} })
-    this.queue = this.#sluice.queue(name, options)
+  private constructor(parts: { redis: TestRedis; proxy: TcpProxy; sluice: Sluice; queue: Queue }) {
+    this.redis = parts.redis
+    this.proxy = parts.proxy
+    this.#sluice = parts.sluice
+    this.queue = parts.queue
   }
 
   /** When it cannot start, it ends what it has started. */
   static async start<Message>(name: string, options: QueueOptions): Promise<ProxiedQueue<Message>> {
     const redis = await startRedis({ appendonly: true, config: { appendfsync: 'always' } })
-    let proxy: TcpProxy | undefined
+    const sluice = new Sluice({ redis: redis.url, log: () => {} })
     try {
-      proxy = await TcpProxy.start({ port: redis.port })
-      return new ProxiedQueue<Message>(redis, proxy, name, options)
+      const queue = sluice.queue(name, options)
+      const proxy = await TcpProxy.start({ port: redis.port })
+      return new ProxiedQueue<Message>({ redis, proxy, sluice, queue })
     } catch (error) {
-      await Promise.all([proxy?.close(), redis.stop()])
+      await stopAll(
+        () => [sluice.close()],
+        () => [redis.stop()],
+      )
       throw error
     }
   }

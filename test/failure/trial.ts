@@ -50,10 +50,11 @@ const QUEUE = 'calls'
 const HOLDS_JOBS = /:(lane|front|ring|claim|ready):|:(leases|delayed|aside|parked|unparking)$/
 const DEFAULT_LEASE_MS = 15_000
 /** What a busy machine with two cores may add between a claim and the start of its handler. */
-const READ_AT_ONCE = 1_000
 const TOLERANCE_MS = 400
 /** Everything ends this long after it was stored and the last fault was over; leases of the lost come on top. */
 const LIVENESS_MS = 8_000
+/** So many states of jobs are read at once: of all of them the last would wait for longer than a command may take, and reject. */
+const READ_AT_ONCE = 1_000
 
 /** One test: a Redis, processes that work on it, the faults that hit them, and the history of it all. */
 export class Trial {
@@ -258,7 +259,6 @@ export class Trial {
       if (dead.has(job)) return 'failed'
       return done.has(job) ? 'succeeded' : 'unknown'
     }
-    // Not all at once: a read rejects when it has waited for as long as a command may take.
     const all = [...jobs.values()]
     for (let from = 0; from < all.length; from += READ_AT_ONCE) {
       const some = all.slice(from, from + READ_AT_ONCE)
