@@ -29,6 +29,11 @@ describe('GET', () => {
     expect(first.body.tenants).toMatchObject([{ tenant: 'acme' }])
   })
 
+  it('shows as many tenants as it looks at, and refuses to show more', async () => {
+    expect((await server.ask('GET', `${path}/congestion?limit=128`)).status).toBe(200)
+    expect((await server.ask('GET', `${path}/congestion?limit=129`)).status).toBe(400)
+  })
+
   it('shows one tenant, and one that nobody knows as one with nothing to do', async () => {
     await makeBacklog()
 
