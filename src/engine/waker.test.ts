@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { openRedis, type Redis } from '../store/redis.ts'
 import { startRedis, type TestRedis } from '../testing/redis-server.ts'
 import { type Sleeper, Waker } from './waker.ts'
@@ -11,6 +11,8 @@ let waker: Waker
 beforeAll(async () => {
   server = await startRedis()
   redis = openRedis({ redis: { path: server.path } })
+})
+beforeEach(() => {
   waker = new Waker(redis, { log: () => {}, heartbeatMs: HEARTBEAT_MS })
 })
 afterEach(() => waker.close())
@@ -46,4 +48,46 @@ it('gives every sleeper its heartbeat, however often another one is woken', asyn
   isOver = true
 
   expect(heard.filter((what) => what === 'work').length).toBeGreaterThan(3)
+})
+
+it('takes a sleeper off the list that it was added under, whatever its key is by then', async () => {
+  const heard: string[] = []
+  const moving = {
+    wakeKey: 'wake:before',
+    onWake: (what?: string) => what !== undefined && heard.push(`moving ${what}`),
+  }
+  waker.add(moving)
+  moving.wakeKey = 'wake:after'
+
+  waker.remove(moving)
+  const other = new Promise<void>((resolve) => {
+    waker.add({ wakeKey: 'wake:other', onWake: (what) => what === 'last' && resolve() })
+  })
+  await redis.call('RPUSH', 'wake:before', 'lost')
+  await redis.call('RPUSH', 'wake:other', 'last')
+  await other
+
+  expect(heard).toEqual([])
+  expect(await redis.call('LLEN', 'wake:before')).toBe(1)
+})
+
+it('wakes one that is added again under another key by that one alone', async () => {
+  const heard: string[] = []
+  const woken = new Promise<void>((resolve) => {
+    const moving = {
+      wakeKey: 'wake:from',
+      onWake: (what?: string) => {
+        if (what !== undefined) heard.push(what)
+        if (what === 'there') resolve()
+      },
+    }
+    waker.add(moving)
+    moving.wakeKey = 'wake:to'
+    waker.add(moving)
+  })
+
+  await redis.call('RPUSH', 'wake:to', 'there')
+  await woken
+
+  expect(heard).toEqual(['there'])
 })

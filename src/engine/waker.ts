@@ -12,7 +12,7 @@ const RETRY_MS = 100
 const RESTING_AT_ONCE = 100
 
 export interface Sleeper {
-  /** The list this process is woken by. */
+  /** The list this process is woken by, from when it is added: before, its queue may turn out to live elsewhere. */
   readonly wakeKey: string
   /** Woken; or it is time to look for itself, also after the connection was lost: `what` is undefined then. */
   onWake(what: string | undefined): void
@@ -38,6 +38,8 @@ export class Waker {
   readonly #heartbeatMs: number
   readonly #log: Log
   readonly #readers = new Map<Redis, WakeReader>()
+  /** Where each was added: by then its key was known, and it is taken away from there whatever that is by now. */
+  readonly #places = new Map<Sleeper, { readonly reader: WakeReader; readonly key: string }>()
 
   /** @param options - `heartbeatMs`: how often every sleeper looks for itself; another only in tests. */
   constructor(redis: Redis, options: { log: Log; heartbeatMs?: number }) {
@@ -46,15 +48,22 @@ export class Waker {
     this.#log = options.log
   }
 
+  /** Also under a new key: it is not woken by the old one any more. */
   add(sleeper: Sleeper): void {
-    const server = this.#redis.at(sleeper.wakeKey)
+    const key = sleeper.wakeKey
+    if (this.#places.get(sleeper)?.key === key) return
+    this.remove(sleeper)
+    const server = this.#redis.at(key)
     const reader = this.#readers.get(server) ?? new WakeReader(server, this.#heartbeatMs, this.#log)
     this.#readers.set(server, reader)
-    reader.add(sleeper)
+    this.#places.set(sleeper, { reader, key })
+    reader.add(key, sleeper)
   }
 
   remove(sleeper: Sleeper): void {
-    this.#readers.get(this.#redis.at(sleeper.wakeKey))?.remove(sleeper)
+    const place = this.#places.get(sleeper)
+    this.#places.delete(sleeper)
+    place?.reader.remove(place.key)
   }
 
   async close(): Promise<void> {
@@ -88,14 +97,14 @@ class WakeReader {
     this.#heartbeatMs = heartbeatMs
   }
 
-  add(sleeper: Sleeper): void {
-    this.#sleepers.set(sleeper.wakeKey, sleeper)
+  add(key: string, sleeper: Sleeper): void {
+    this.#sleepers.set(key, sleeper)
     if (this.#loop) this.#interrupt()
     else this.#loop = this.#run()
   }
 
-  remove(sleeper: Sleeper): void {
-    this.#sleepers.delete(sleeper.wakeKey)
+  remove(key: string): void {
+    this.#sleepers.delete(key)
   }
 
   async close(): Promise<void> {

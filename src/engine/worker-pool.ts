@@ -129,11 +129,7 @@ export class WorkerPool implements Sleeper {
     this.#processors.add(type, processor, hands)
     if (this.#isStarted) return
     this.#isStarted = true
-    setImmediate(() => {
-      if (this.#state !== 'open') return
-      this.#waker.add(this)
-      this.#poke()
-    })
+    setImmediate(() => this.#poke())
   }
 
   onWake(what: string | undefined): void {
@@ -316,6 +312,9 @@ export class WorkerPool implements Sleeper {
   }
 
   #onReply(reply: ClaimReply, wanted: number, sentAt: number): void {
+    // Not before the first one: it is then that a queue is registered, and known where it lives. Whatever was sent to this
+    // process since it stood in line is in its list.
+    if (this.#state === 'open') this.#waker.add(this)
     const jobs = decodeJobs(reply.fence, reply.jobs, reply.kept)
     this.#onDue(reply)
     if (reply.isToRecord) this.#recordCongestion()

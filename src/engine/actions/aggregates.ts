@@ -58,7 +58,6 @@ export class Aggregates implements Sleeper {
     }
     const checked = checkOptions(`aggregate("${type}")`, options, aggregateRules)
     this.#byType.set(type, { type, make, ...checked })
-    this.#waker.add(this)
     this.#leavePace ??= this.#pace.join()
     this.#cancelTimer ??= this.#declareLater()
   }
@@ -67,7 +66,10 @@ export class Aggregates implements Sleeper {
   async declare(): Promise<void> {
     if (this.#byType.size === 0 || this.#isClosed) return
     const heldForMs = HELD_PERIODS * this.#pace.stretch(DECLARE_EVERY_MS)
-    if (await declareAggregates(this.#requests, this.types, heldForMs)) this.#onDue()
+    const isDue = await declareAggregates(this.#requests, this.types, heldForMs)
+    // Not before: a queue is registered by then, and known where it lives.
+    if (!this.#isClosed) this.#waker.add(this)
+    if (isDue) this.#onDue()
   }
 
   onWake(what: string | undefined): void {

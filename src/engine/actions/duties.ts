@@ -21,7 +21,8 @@ const FAILED: Readonly<Record<DutyKind, LogEvent>> = {
   free: 'free.failed',
 }
 const LONGEST_WAIT_MS = 4 * 3_600_000
-// Claims say that something is due as long as it is. What this process cannot do it is not asked about each time.
+// Claims say that something is due as long as it is. What this process cannot do it is not asked about each time: of what a
+// claim says meanwhile only the last counts, when this is over. In an idle process nobody else would ask for long.
 const QUIET_MS = 1_000
 const RETRY_MS = 1_000
 // A timer may fire a millisecond early; an instant that is not over yet would be looked at in vain.
@@ -54,6 +55,7 @@ export class Duties {
   #isLooking = false
   #looksAgain = false
   #quietUntil = 0
+  #looksAfterQuiet = false
   #isClosed = false
   #hasGivenUp = false
 
@@ -80,7 +82,13 @@ export class Duties {
 
   /** Something may be due. */
   look(): void {
-    if (this.#parts.clock.now() >= this.#quietUntil) this.#lookNow()
+    const quietMs = this.#quietUntil - this.#parts.clock.now()
+    if (quietMs <= 0) {
+      this.#lookNow()
+    } else if (!this.#looksAfterQuiet) {
+      this.#looksAfterQuiet = true
+      this.#lookAfter(quietMs)
+    }
   }
 
   /** Something has changed here: an aggregate was added, a hand is free, or somebody says that this process can do it. */
@@ -195,6 +203,7 @@ export class Duties {
     if (this.#isClosed) return
     const cancel = this.#parts.clock.setTimer(() => {
       this.#timers.delete(cancel)
+      this.#looksAfterQuiet = false
       this.lookAnew()
     }, ms)
     this.#timers.add(cancel)
