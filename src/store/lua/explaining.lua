@@ -10,7 +10,7 @@ local explaining = {}
 
 local HOLDERS = 200 -- leases looked through for the clients that hold them
 local LOOKED_AT = 1000 -- places looked through for one job, or one lane
-local CLAIMS = 50 -- of those with a lease, looked through for the last job of a level
+local CLAIMS, JOBS = 50, 2000 -- of those with a lease, looked through for the last job of a level
 local BUSY_SHOWN = 5 -- jobs that ordered lanes wait for
 
 -- nil for never, and for what waits for an event rather than for a moment.
@@ -46,16 +46,50 @@ function explaining.workers(q)
   return { idle = idle, busy = holders, running = q.running }
 end
 
--- When the last job was claimed that ran on the level, of those that still run; nil: that is too long ago to say.
+-- Whether a running job stood on the level: on its own, unless an override had put all lines of its tenant on another.
+-- Only its claim tells that, beside a payload that may be large: looked at where the tenant has an override now.
+local function stood_on(q, level, claim_key, job, overrides)
+  local own, _, _, tenant = places.parse(job)
+  if not own then
+    return false
+  end
+  local override = overrides[tenant]
+  if override == nil then
+    override = redis.call("HGET", q.keys.prefix .. "tenant:" .. tenant, "override")
+    overrides[tenant] = override
+  end
+  if not override then
+    return own == level
+  elseif own ~= level and override ~= level then
+    return false
+  end
+  local _, told = record.of_claimed(redis.call("HGET", claim_key, job))
+  return (told or own) == level
+end
+
+-- When the last job was claimed that ran on the level, of those that still run; nil: that is too long ago to say. A
+-- lease that is renewed says nothing of when it began, but its fence does: the newest claims are looked at first.
 local function claimed_on(q, level)
-  for _, member in ipairs(redis.call("ZREVRANGE", q.keys.leases, 0, CLAIMS - 1)) do
-    local fence = string.match(member, "^(%d+):")
-    local claim = redis.call("HGETALL", q.keys.prefix .. "claim:" .. fence)
-    for i = 1, #claim, 2 do
-      local _, stood_on = record.of_claimed(claim[i + 1])
-      if (stood_on or places.parse(claim[i])) == level then
-        return tonumber(fence)
+  if q.at[level].running == 0 then
+    return nil
+  end
+  local fences, overrides, looked_at = {}, {}, 0
+  for i, member in ipairs(redis.call("ZREVRANGE", q.keys.leases, 0, CLAIMS - 1)) do
+    fences[i] = tonumber(string.match(member, "^%d+"))
+  end
+  table.sort(fences, function(a, b)
+    return a > b
+  end)
+  for _, fence in ipairs(fences) do
+    local claim_key = string.format("%sclaim:%d", q.keys.prefix, fence)
+    for _, job in ipairs(redis.call("HKEYS", claim_key)) do
+      if stood_on(q, level, claim_key, job, overrides) then
+        return fence
       end
+      looked_at = looked_at + 1
+    end
+    if looked_at > JOBS then
+      return nil
     end
   end
   return nil

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
+import { changeTenant } from './change-tenant.ts'
 import { explainTenant } from './explain-tenant.ts'
+import { renewLeases } from './renew-leases.ts'
 
 const store = useScriptStore()
 
@@ -69,6 +71,35 @@ it('says since when slots of a level are full: since the last claim on that leve
   await store.claim(1, { levels: 'low' })
   store.now += 1_000_000
   await store.claim(1, { levels: 'high' })
+
+  const { facts } = await explain('a')
+
+  expect(facts.closed_limits).toEqual({ 'low/low': 1_000_000 })
+})
+
+it('says so by the claim that came last, although the lease of an earlier one was renewed since', async () => {
+  await store.begin({ limits: { levels: { low: { kind: 'concurrency', max: 2 } } } })
+  await store.submit('a', 3, { level: 'low' })
+  const first = await store.claim(1)
+  store.now += 1_000_000
+  await store.claim(1)
+  store.now += 1_000_000
+  const renewal = { client: 'me', fences: [first.fence], leaseMs: 15_000, nowUs: store.nowUs }
+  await renewLeases(store.redis, store.keys(), renewal)
+
+  const { facts } = await explain('a')
+
+  expect(facts.closed_limits).toEqual({ 'low/low': 1_001_000 })
+})
+
+it('says so by the level that a job stood on, which for a tenant with an override is not its own', async () => {
+  await store.begin({ limits: { levels: { low: { kind: 'concurrency', max: 1 } } } })
+  await changeTenant(store.requests(), 'a', { level: 'low' }, store.nowUs)
+  await store.submit('a', 2)
+  await store.submit('b', 1)
+  await store.claim(1, { levels: 'low' })
+  store.now += 1_000_000
+  await store.claim(1, { levels: 'normal' })
 
   const { facts } = await explain('a')
 
