@@ -249,6 +249,21 @@ describe('a function of a module', () => {
       ['refund'],
     ],
     [
+      'a module that is handed to a function',
+      ['local bucket = require "bucket"', 'local state = setmetatable({}, bucket)', 'state.refund(state)'],
+      ['refund'],
+    ],
+    [
+      'a field of what can be no module',
+      ['local bucket = require "bucket"', 'local state = { bucket = 1 }', 'state.refund(state)'],
+      [],
+    ],
+    [
+      'an element of what only has the name',
+      ['local bucket = require "bucket"', 'local state = { bucket = {} }', 'state.bucket[1] = 2'],
+      [],
+    ],
+    [
       'a name that only the run knows',
       ['local bucket = require "bucket"', 'local name = ARGV[1] -- which', 'bucket[name]()'],
       ['rate', 'charge', 'refund', 'rest'],
@@ -355,6 +370,12 @@ describe('a mistake is named with file and line', () => {
       expect.stringContaining('lua/a.lua:1: ARGV outside the head'),
       expect.stringContaining('lua/a.lua:1: a module ends with `return`'),
     ])
+  })
+
+  it('a second table with functions in a module', () => {
+    luaModule('bad', '-- Bad.', 'local bad, other = {}, {}', 'function other.one() end', 'return bad')
+
+    expect(problems()).toEqual(['lua/bad.lua:3: other is a table with functions: give it a module of its own'])
   })
 
   it('and all mistakes are named at once', () => {

@@ -209,6 +209,11 @@ class LuaBuilder {
     if (!/^return\b/.test(last)) this.#report(file, lines.length, 'a module ends with `return` of its table')
     const identifier = identifierOf(name)
     const table = /^return (\w+)$/.exec(last)?.[1] ?? ''
+    for (const [index, line] of lines.entries()) {
+      const owner = /^function (\w+)\./.exec(line)?.[1] ?? table
+      if (owner !== table)
+        this.#report(file, index + 1, `${owner} is a table with functions: give it a module of its own`)
+    }
     const code = readCode(lines.map(withoutStrings), { table, identifier })
     const assigned = lines.flatMap((line) => new RegExp(`^(?:function )?${table}\\.(\\w+)`).exec(line)?.[1] ?? [])
     const fields = new Set(assigned)

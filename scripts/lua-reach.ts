@@ -3,8 +3,9 @@
  * costs as much as half a command: what it does not need is left out of it.
  *
  * Found by names, which errs on the side of keeping: `tenants.load` reaches that function of the module required as
- * `tenants`; `state.meter.charge`, where the names do not say which module it is, reaches every function `charge`; the
- * name of a local function reaches it wherever it stands in its module.
+ * `tenants`; `state.meter.charge`, where the names do not say which module it is, reaches the function `charge` of every
+ * module whose table is handed on somewhere (`return bucket`); the name of a local function reaches it wherever it stands
+ * in its module.
  */
 
 /** A function at the top of a module: its name without that of the module, and its lines, from 0, the last included. */
@@ -29,6 +30,8 @@ export interface LuaCode {
   readonly lines: readonly LuaLine[]
   /** What the code calls the modules that it requires. A name may be used again for another one. */
   readonly aliases: ReadonlyMap<string, readonly string[]>
+  /** Modules whose table it hands on, so that others may have it under any name. */
+  readonly handsOn: ReadonlySet<string>
 }
 
 export interface ReachableModule {
@@ -75,11 +78,29 @@ export function readCode(lines: readonly string[], own?: { table: string; identi
     return {
       words: line.match(/[A-Za-z_]\w*/g) ?? [],
       fields: [...line.matchAll(FIELD)].map(([, owner = '', field = '']) => [owner, field] as const),
-      indexed: [...line.matchAll(/([A-Za-z_]\w*)\s*\[/g)].map(([, name = '']) => name),
+      indexed: [...line.matchAll(/(?<![\w.])([A-Za-z_]\w*)\s*\[/g)].map(([, name = '']) => name),
       required: undefined,
     }
   })
-  return { lines: read, aliases }
+  return { lines: read, aliases, handsOn: handedOn(read, lines, aliases, own?.table) }
+}
+
+/** What stands there by itself: neither a field, nor asked for one, nor what something is assigned to. */
+const ALONE = /(?<![\w.])([A-Za-z_]\w*)(?!\w|\s*(?:[.[]|=(?!=)))/g
+
+function handedOn(
+  read: readonly LuaLine[],
+  lines: readonly string[],
+  aliases: LuaCode['aliases'],
+  table: string | undefined,
+): Set<string> {
+  const found = new Set<string>()
+  for (const [index, line] of lines.entries()) {
+    // A module hands its own table to whoever requires it, by name.
+    if (read[index]?.required || line === `return ${table}`) continue
+    for (const [, name = ''] of line.matchAll(ALONE)) for (const each of aliases.get(name) ?? []) found.add(each)
+  }
+  return found
 }
 
 /** Fields of modules that the code names and that these do not have: each with its line, from 0. */
@@ -99,8 +120,12 @@ export function reach<Module extends ReachableModule>(
   modules: ReadonlyMap<string, Module>,
 ): Map<Module, Set<LuaFunction>> {
   const needed = new Map<Module, Set<LuaFunction>>()
-  /** Fields of what may be any module. */
+  /** Fields of what may be any module that is handed on. */
   const loose = new Set<string>()
+  const handedOn = new Set(
+    [script, ...Array.from(modules.values(), ({ code }) => code)].flatMap(({ handsOn }) => [...handsOn]),
+  )
+  const isHandedOn = ({ identifier }: ReachableModule) => handedOn.has(identifier)
 
   const keep = (module: Module, isWanted: (each: LuaFunction) => boolean): void => {
     for (const each of module.functions) {
@@ -117,7 +142,7 @@ export function reach<Module extends ReachableModule>(
     const isOfFunction = (index: number) => module.functions.some(({ from, to }) => from <= index && index <= to)
     const outside = module.code.lines.filter((_, index) => !isOfFunction(index))
     follow(outside, module)
-    keep(module, ({ name, isLocal }) => !isLocal && loose.has(name))
+    if (isHandedOn(module)) keep(module, ({ name, isLocal }) => !isLocal && loose.has(name))
   }
 
   /** The modules that may be meant by a name; undefined when it is none of those which are there by now. */
@@ -133,7 +158,8 @@ export function reach<Module extends ReachableModule>(
       for (const [owner, field] of fields) {
         const owners = named(owner, code)
         if (!owners) loose.add(field)
-        for (const module of owners ?? needed.keys()) keep(module, ({ name, isLocal }) => !isLocal && name === field)
+        for (const module of owners ?? [...needed.keys()].filter(isHandedOn))
+          keep(module, ({ name, isLocal }) => !isLocal && name === field)
       }
       for (const name of indexed) for (const module of named(name, code) ?? []) keep(module, ({ isLocal }) => !isLocal)
       if (inside) keep(inside, ({ name, isLocal }) => isLocal && words.includes(name))
