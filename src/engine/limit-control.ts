@@ -2,7 +2,7 @@ import { checkOptions, oneOf, optional, parsed, show } from '../assert.ts'
 import type { Clock } from '../clock.ts'
 import { InvalidOptionsError, type OptionProblem } from '../errors.ts'
 import { attachLimits, type LimitsOf, type LimitsOption } from '../limits/attachment.ts'
-import { sharedAmong } from '../limits/shared.ts'
+import { type Shared, sharedAmong } from '../limits/shared.ts'
 import type { Pushback } from '../limits/upstream-answer.ts'
 import { type Level, levels, toToken } from '../store/names.ts'
 import type { Requests } from '../store/requests.ts'
@@ -98,11 +98,11 @@ export class LimitControl {
   /** Changes limits on every worker at once; the waiting backlog included. What is not named stays. */
   async change(limits: LimitsOption): Promise<void> {
     const patch: Partial<Record<LimitScope, Record<string, LimitChange>>> = {}
-    eachRule(checkLimits('limits.change', limits, this.#place.group), (scope, rule) => {
+    eachRule(checkLimits('limits.change', limits), (scope, rule) => {
       patch[scope] ??= {}
       patch[scope][rule.name] = rule
     })
-    await Promise.all(sharedAmong(limits).map((shared) => shared.ready()))
+    await this.#shareable(sharedAmong(limits))
     await changeSettings(this.#requests, { limits: patch })
   }
 
@@ -127,6 +127,14 @@ export class LimitControl {
     return rows.map((row) => statusOf(row, activeTenants, this.#clock.date()))
   }
 
+  /** Resolves when the queue may be put under them. Which group it is in is known for sure when it is registered. */
+  async #shareable(shared: readonly Shared[]): Promise<void> {
+    if (shared.length === 0) return
+    await this.#ready()
+    assertGroup(shared, this.#place.group)
+    await Promise.all(shared.map((each) => each.ready()))
+  }
+
   async #put(scope: LimitScope, name: string, change: LimitChange): Promise<void> {
     if (!limitScopes.includes(scope)) {
       throw new InvalidOptionsError('limits', [{ path: 'scope', problem: `must be one of ${limitScopes.join(', ')}` }])
@@ -140,17 +148,21 @@ export function checkTenantLimits(limits: LimitsOf): readonly LimitRule[] {
   return checkLimits('tenant limits', { tenant: limits }).tenant as readonly LimitRule[]
 }
 
-function checkLimits(subject: string, limits: unknown, group?: string): LimitRules {
+function checkLimits(subject: string, limits: unknown): LimitRules {
   const problems: OptionProblem[] = []
-  for (const shared of sharedAmong(limits)) {
-    if (shared.group !== group) {
-      const problem = `is of group "${shared.group}", the queue of "${group}": attach it where the queue is made`
-      problems.push({ path: shared.name, problem })
-    }
-  }
   const rules = attachLimits(limits, 'limits', (path, problem) => problems.push({ path, problem }))
   if (problems.length > 0) throw new InvalidOptionsError(subject, problems)
   return rules
+}
+
+function assertGroup(shared: readonly Shared[], group: string): void {
+  const problems = shared
+    .filter((each) => each.group !== group)
+    .map((each) => ({
+      path: each.name,
+      problem: `is of group "${each.group}", the queue of "${group}": attach it where the queue is made`,
+    }))
+  if (problems.length > 0) throw new InvalidOptionsError('limits.change', problems)
 }
 
 function eachRule(rules: LimitRules, visit: (scope: LimitScope, rule: AttachedRule) => void): void {

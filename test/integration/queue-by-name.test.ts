@@ -145,3 +145,26 @@ describe('the first call of such a process reaches the queue in its group', () =
     expect(await engine.server.client().keys(`${keyPrefix(engine.prefix, 'q')}*`)).toEqual([])
   })
 })
+
+describe('limits.change in such a process', () => {
+  it('puts the queue under another limit of its group, also as the first call', async () => {
+    await queueInGroup()
+    const sluice = engine.sluice()
+    const search = sluice.limit('search', '30/m', { group: 'github' })
+    const byName = sluice.queue('q')
+
+    await byName.limits.change({ search })
+
+    expect(await byName.limits.status('search')).toMatchObject({ limit: 30 })
+  })
+
+  it('refuses a limit of another group, with both groups', async () => {
+    await queueInGroup()
+    const sluice = engine.sluice()
+    const gitlab = sluice.limit('gitlab', '30/m')
+
+    await expect(sluice.queue('q').limits.change({ gitlab })).rejects.toThrow(
+      'gitlab is of group "gitlab", the queue of "github": attach it where the queue is made',
+    )
+  })
+})
