@@ -1,4 +1,4 @@
-// Makes a fresh machine ready: npm packages, redis-server, luacheck, NestJS 11. The first step of every npm script that needs
+// Makes a fresh machine ready: npm packages, the programs of tools.mjs, NestJS 11. The first step of every npm script that needs
 // them, so it uses nothing but Node and is done in milliseconds when nothing is missing.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'

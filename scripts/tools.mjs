@@ -45,6 +45,13 @@ export const tools = [
     debianPackage: 'bsdutils',
     otherwise: 'apt-get install bsdutils or dnf install util-linux-script',
   },
+  {
+    // By another name than its program, which the source of the command line holds: only tests that draw need it.
+    name: 'librsvg',
+    binaries: ['rsvg-convert'],
+    debianPackage: 'librsvg2-bin',
+    otherwise: 'apt-get install librsvg2-bin, dnf install librsvg2-tools or brew install librsvg',
+  },
 ]
 
 /** @param {string} binary */

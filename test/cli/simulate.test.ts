@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SimulationReport } from '../../src/simulate/report.ts'
 import { read } from '../docs/markdown.ts'
@@ -40,22 +40,6 @@ describe('sluice simulate', () => {
     expect(stdout).toMatch(/^queue +bucket +95.24\/s +\d+ % +100 %$/m)
     expect(stderr).toContain(`The chart is in ${chart}.`)
     expect(readFileSync(chart, 'utf8')).toMatch(/^<svg [\s\S]*<\/svg>\n$/)
-  })
-
-  it('has rsvg-convert make a PNG of its chart, by the name of the file', async () => {
-    const programs = join(folder, 'programs')
-    mkdirSync(programs)
-    // In the place of librsvg, which not every machine has: keeps what it is given, and answers with it.
-    const script = `#!/bin/sh\n[ "$*" = --version ] && exit 0\necho "drawn: $*"; exec cat\n`
-    writeFileSync(join(programs, 'rsvg-convert'), script, { mode: 0o755 })
-    const chart = join(folder, 'chart.PNG')
-
-    const { code, stderr } = await simulate([example, '--chart', chart], {
-      env: { PATH: `${programs}${delimiter}${process.env.PATH}` },
-    })
-
-    expect(code, stderr).toBe(0)
-    expect(readFileSync(chart, 'utf8')).toMatch(/^drawn: --format png --zoom 2\n<svg [\s\S]*<\/svg>\n$/)
   })
 
   it.each([
