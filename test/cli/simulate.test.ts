@@ -11,7 +11,7 @@ const example = 'examples/simulate/two-customers.json'
 let folder: string
 
 beforeAll(() => {
-  folder = folderWith()
+  folder = folderWith({ file: '' })
 })
 afterAll(() => removeFolder(folder))
 
@@ -53,6 +53,8 @@ describe('sluice simulate', () => {
       'none.png',
       /^sluice: rsvg-convert .*is not here: install it .*, or name an \.svg$/m,
     ],
+    ['a chart in a folder that is not there', 'nowhere/chart.svg', /^sluice: .*: its folder does not exist$/m],
+    ['a chart in a folder that is a file', 'file/chart.svg', /^sluice: .*: what should be its folder is none$/m],
   ])('refuses %s, before it simulates', async (_, name, words) => {
     const chart = join(folder, name)
 
@@ -60,6 +62,23 @@ describe('sluice simulate', () => {
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(words)
+    expect(existsSync(chart)).toBe(false)
+  })
+
+  it('loses nothing but its chart when that cannot be drawn after all', async () => {
+    const programs = join(folder, 'failing')
+    mkdirSync(programs)
+    const script = '#!/bin/sh\n[ "$*" = --version ] && exit 0\necho "out of paint" >&2; exit 1\n'
+    writeFileSync(join(programs, 'rsvg-convert'), script, { mode: 0o755 })
+    const chart = join(folder, 'unpainted.png')
+
+    const { code, stdout, stderr } = await simulate([example, '--chart', chart, '--json'], {
+      env: { PATH: `${programs}${delimiter}${process.env.PATH}` },
+    })
+
+    expect(code).toBe(2)
+    expect(JSON.parse(stdout)).toMatchObject({ schema: 'sluice.simulation/v1', jobs: { left: 0 } })
+    expect(stderr).toContain('out of paint')
     expect(existsSync(chart)).toBe(false)
   })
 

@@ -9,9 +9,10 @@ import { commaList, duration, rate, wholeNumber } from '../option-values.ts'
 import type { Output } from '../output.ts'
 import { inspectCalls } from '../run/calls-file.ts'
 import { allowedPrivate } from '../run/private-hosts.ts'
-import { assertWritable, writeLines } from '../run/results-file.ts'
+import { writeLines } from '../run/results-file.ts'
 import type { RunEnd } from '../run/run-calls.ts'
 import { assertOtherFile } from '../same-file.ts'
+import { assertWritable } from '../written-file.ts'
 
 interface RunOptions {
   readonly rate: string

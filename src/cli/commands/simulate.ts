@@ -69,12 +69,15 @@ async function simulate({ output, options, args }: Invocation<SimulateOptions>):
   const interruption = Interruption.listen(() => output.talk('Stopping; nothing is kept of a simulation.'))
   try {
     const report = await runPlan(plan, output, interruption.signal)
-    if (options.chart !== undefined) await writeChartFile(options.chart, chartOf(report))
     const summary = summarize(report)
     output.data({ schema: 'sluice.simulation/v1', summary, ...report }, () =>
       [...summary, '', tablesOf(report, options.top)].join('\n'),
     )
-    if (options.chart !== undefined) output.talk(`The chart is in ${options.chart}.`)
+    // Last: a disk that is full by now takes nothing of what was worked out.
+    if (options.chart !== undefined) {
+      await writeChartFile(options.chart, chartOf(report))
+      output.talk(`The chart is in ${options.chart}.`)
+    }
     return 'ok'
   } catch (error) {
     if (interruption.exit === undefined) throw error

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { CliError } from '../cli-error.ts'
+import { assertWritable, replaceFile } from '../written-file.ts'
 
 const execute = promisify(execFile)
 
@@ -21,13 +22,14 @@ export async function assertChartFile(path: string): Promise<void> {
   if (kind !== '.svg' && kind !== '.png') {
     throw new CliError('usage', `--chart ${path} must end in .svg or .png: that says what is drawn`)
   }
+  await assertWritable(path)
   if (isPng(path)) await rasterizer(['--version'])
 }
 
 export async function writeChartFile(path: string, svg: string): Promise<void> {
   const content = isPng(path) ? await rasterizer(['--format', 'png', '--zoom', String(ZOOM)], svg) : svg
   try {
-    await writeFile(path, content)
+    await replaceFile(path, (draft) => writeFile(draft, content))
   } catch (error) {
     throw new CliError('usage', `the chart cannot be written: ${(error as Error).message}`, { cause: error })
   }
