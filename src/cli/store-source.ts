@@ -23,7 +23,8 @@ export class StoreSource implements QueueSource {
 
   static async open(options: StoreOptions, named: readonly string[]): Promise<StoreSource> {
     const config = await readStoreConfig(options)
-    const sluice = openSluice({ log: () => {}, ...config })
+    // Also where the config has a log of its own: it would write into what is shown.
+    const sluice = openSluice({ ...config, log: () => {} })
     try {
       await untilReady(sluice, config)
     } catch (error) {

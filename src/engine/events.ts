@@ -36,7 +36,10 @@ export interface QueueEvent {
   readonly action?: string
   /** The job's `key`. */
   readonly job?: string
-  /** The message of a job that failed, the word for which it died (`discarded`), which limit parked a tenant, or what an audit has put right (a kind of difference). */
+  /**
+   * The message of a job that failed, the word for which it died (`discarded`), which limit parked a tenant, or what an
+   * audit has put right (a kind of difference).
+   */
   readonly reason?: string
   /** The name of the schedule. */
   readonly schedule?: string

@@ -1,4 +1,6 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SimulationReport } from '../../src/simulate/report.ts'
@@ -65,21 +67,23 @@ describe('sluice simulate', () => {
     expect(existsSync(chart)).toBe(false)
   })
 
-  it('loses nothing but its chart when that cannot be drawn after all', async () => {
-    const programs = join(folder, 'failing')
-    mkdirSync(programs)
-    const script = '#!/bin/sh\n[ "$*" = --version ] && exit 0\necho "out of paint" >&2; exit 1\n'
-    writeFileSync(join(programs, 'rsvg-convert'), script, { mode: 0o755 })
-    const chart = join(folder, 'unpainted.png')
+  it('loses nothing but its chart when that cannot be written after all', async () => {
+    const charts = join(folder, 'charts')
+    mkdirSync(charts)
+    const plan = join(folder, 'plan.fifo')
+    execFileSync('mkfifo', [plan])
 
-    const { code, stdout, stderr } = await simulate([example, '--chart', chart, '--json'], {
-      env: { PATH: `${programs}${delimiter}${process.env.PATH}` },
-    })
+    const simulated = simulate([plan, '--chart', join(charts, 'chart.svg'), '--json'])
+    // Opens when the plan is asked for: the chart has been found writable by then.
+    const pipe = await open(plan, 'w')
+    rmSync(charts, { recursive: true })
+    await pipe.writeFile(read(example))
+    await pipe.close()
 
+    const { code, stdout, stderr } = await simulated
     expect(code).toBe(2)
     expect(JSON.parse(stdout)).toMatchObject({ schema: 'sluice.simulation/v1', jobs: { left: 0 } })
-    expect(stderr).toContain('out of paint')
-    expect(existsSync(chart)).toBe(false)
+    expect(stderr).toMatch(/the chart cannot be written: .*chart\.svg: its folder does not exist/)
   })
 
   it('refuses to draw its chart over its plan', async () => {
