@@ -347,7 +347,7 @@ const weighted: readonly (readonly [number, fc.Arbitrary<Action>])[] = [
   [1, fc.constant<Action>({ do: 'read letters' })],
   [3, fc.record({ do: fc.constant('repeat' as const), client, back: fc.nat(5) })],
   [1, client.map((at) => ({ do: 'crash', client: at }))],
-  [1, fc.constantFrom<Action>({ do: 'restart' }, { do: 'flush scripts' }, { do: 'flush scripts' })],
+  [1, fc.constantFrom<Action>({ do: 'restart' }, { do: 'come back' }, { do: 'flush scripts' })],
 ]
 
 export const action: fc.Arbitrary<Action> = fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitrary })))

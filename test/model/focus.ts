@@ -102,8 +102,9 @@ export function focusAction(focus: Focus, action: Action): Action {
       return focus.includes('quotas') ? { do: 'settings', patch: switched(false) } : action
     case 'flush scripts':
     case 'crash':
-    case 'watch action':
       return focus === 'windows' ? { do: 'restart' } : action
+    case 'watch action':
+      return focus === 'windows' || focus === 'buckets' ? { do: 'come back' } : action
     case 'settings': {
       if (focus === 'strict shares') return { ...action, patch: { values: { quantum: 2 } } }
       if (!action.patch.limits) return action

@@ -137,7 +137,9 @@ export function predictKeyspace(model: QueueModel): Keyspace {
       )
   }
 
+  const { lostAt } = model.restarts
   hash('limits', [
+    ...(lostAt === undefined ? [] : [['@lost', String(lostAt)] as const]),
     ...model.meters,
     ...[...model.jitters].map(
       ([field, { jitter, since, granted, stale, calmSince }]) =>

@@ -47,6 +47,16 @@ export const luaMutants: readonly LuaMutant[] = [
     becomes: '',
   },
   {
+    what: 'a window that was lost is empty',
+    line: 'if restarts == 0 then',
+    becomes: 'if false then',
+  },
+  {
+    what: 'a slow bucket that was lost is full',
+    line: 'if restarts == 0 and queue.lost_at then',
+    becomes: 'if false then',
+  },
+  {
     what: 'a level has no limits of its own',
     line: 'if of_level == 0 then',
     becomes: 'if false then',

@@ -102,6 +102,8 @@ export type Action =
   | { readonly do: 'repeat'; readonly client: number; readonly back: number }
   | { readonly do: 'crash'; readonly client: number }
   | { readonly do: 'restart' }
+  /** A process comes back that knew the queue in the store as it was before that was emptied. It gives nothing. */
+  | { readonly do: 'come back' }
   | { readonly do: 'flush scripts' }
 
 const AUDITED_EVERY = 8
@@ -270,6 +272,10 @@ async function perform(world: World, action: Action): Promise<void> {
     }
     case 'restart':
       model.server = `${model.server}+`
+      return
+    case 'come back':
+      await world.register({ values: model.declared.values, given: {} }, '1')
+      model.comeBack(now)
       return
     case 'flush scripts':
       await world.redis.call('SCRIPT', 'FLUSH')

@@ -116,9 +116,10 @@ export class World {
     return world
   }
 
-  async register(declaration: Declaration): Promise<void> {
+  /** @param knewSince - Since when the process thought that the store knew the queue, if it did. */
+  async register(declaration: Declaration, knewSince = ''): Promise<void> {
     const keys = queueKeys(this.prefix, QUEUE, '')
-    await registerQueue(this.#storeOf(), keys, declaration, { knewSince: '', nowUs: this.nowUs })
+    await registerQueue(this.#storeOf(), keys, declaration, { knewSince, nowUs: this.nowUs })
   }
 
   get nowUs(): string {

@@ -35,55 +35,25 @@ local function measured(of, now, starts)
   return (present + before + earlier * rest) * SECOND / MEASURED_OVER
 end
 
--- A limit that is shared with other queues has its rule in their group; one that the store has lost says nothing.
--- Answers also its state where it is open, else what is stored of it.
-local function common_rule(q, name)
-  local opened = q.group and q.group.by_limit[name]
-  if opened then
-    return opened.rule, opened
-  end
-  local found = redis.call("HMGET", q.keys.group_limits, name .. "/rule", name)
-  return found[1] and cmsgpack.unpack(found[1]) or {}, nil, found[2]
-end
-
 -- A window slows nobody down who finds room in it. What it has none for starts when it begins anew, or later.
-local function window_rate(q, rule, state, stored, waiting)
-  if not state then
-    local window = require "window"
-    state = window.open(rule, stored, rule.jitter, q, q.now)
-  end
+local function window_rate(state, waiting)
+  local rule = state.rule
   local beyond = waiting - max(0, rule.count - state.used)
   if beyond <= 0 then
     return huge
   end
-  return waiting * SECOND / (state.stop - q.now + (ceil(beyond / rule.count) - 1) * rule.window)
+  return waiting * SECOND / (state.stop - state.now + (ceil(beyond / rule.count) - 1) * rule.window)
 end
 
-local function state_of(states, name)
-  for _, state in ipairs(states or {}) do
-    if state.rule.name == name and not state.rule.is_share then
-      return state
-    end
-  end
-  return nil
-end
-
--- What limits let start in a second of so many that wait: the least of them; those without a rate say nothing. `states`
--- are those that this script has opened, `stored_of` reads the others.
-local function rate_of(q, rules, waiting, states, stored_of)
+-- What limits let start in a second of so many that wait: the least of them; those without a rate say nothing.
+local function rate_of(states, waiting)
   local least = huge
-  for _, each in ipairs(rules) do
-    local rule, state, stored = each, nil, nil
-    if each.kind == "shared" then
-      rule, state, stored = common_rule(q, each.limit)
-    elseif each.kind == "window" then
-      state = state_of(states, each.name)
-      stored = not state and stored_of(each) or nil
-    end
-    if rule.kind == "bucket" then
+  for _, state in ipairs(states) do
+    local rule = state.rule
+    if rule.kind == "bucket" and not rule.is_share then
       least = min(least, rule.count * SECOND / rule.window)
-    elseif rule.kind == "window" then
-      least = min(least, window_rate(q, rule, state, stored, waiting))
+    elseif rule.kind == "window" and not rule.is_share then
+      least = min(least, window_rate(state, waiting))
     end
   end
   return least
@@ -105,15 +75,20 @@ local function speed_of(of, now, starts, rate)
   return hundredths(max(1, rate)), false
 end
 
--- One answer for all tenants that a script looks at.
+-- One answer for all tenants that a script looks at. Where limits are not open, there are none.
 local function queue_rate(q)
   if q.rate_for ~= q.waiting then
-    q.rate_for = q.waiting
-    q.rate = rate_of(q, q.settings.limits.queue or {}, q.waiting, q.limits and q.limits.queue, function(rule)
-      return redis.call("HGET", q.keys.limits or q.keys.prefix .. "limits", "queue/" .. rule.name .. "/window")
-    end)
+    q.rate_for, q.rate = q.waiting, q.limits and rate_of(q.limits.queue, q.waiting) or huge
   end
   return q.rate
+end
+
+local function own_rate(q, tenant)
+  if not q.limits then
+    return huge
+  end
+  local limits = require "limits"
+  return rate_of(limits.of_tenant(q, tenant), tenant.waiting)
 end
 
 -- The tenant's share of what the queue may do: by weight among all who are in line or parked. In line on several
@@ -128,11 +103,7 @@ local function share_of(q, tenant)
 end
 
 function congestion.speed(q, tenant)
-  local limits = require "limits"
-  local own = rate_of(q, limits.tenant_rules(q, tenant), tenant.waiting, tenant.limits, function(rule)
-    return tenant.fields["window:" .. rule.name]
-  end)
-  local of_queue = queue_rate(q)
+  local own, of_queue = own_rate(q, tenant), queue_rate(q)
   local of = pace.open(tenant)
   local starts = pace.received(tenant) - of.received
   return speed_of(of, q.now, starts, min(own, of_queue * share_of(q, tenant)))

@@ -7,9 +7,18 @@ local time = require "time"
 local queue = require "queue"
 local actions = require "actions"
 local congestion = require "congestion"
+local limits = require "limits"
 local tenants = require "tenants"
 local queue_key = KEYS[1] -- hash: the queue's state
-local group_limits_key = KEYS[2] -- hash: limits shared with other queues
+local ready_high_key = KEYS[2] -- zset: tenant → score
+local ready_normal_key = KEYS[3] -- zset: tenant → score
+local ready_low_key = KEYS[4] -- zset: tenant → score
+local parked_key = KEYS[5] -- zset: tenant → instant
+local unparking_key = KEYS[6] -- zset: tenants parked under limits that have changed
+local running_key = KEYS[7] -- hash: tenant → jobs that run
+local limits_key = KEYS[8] -- hash: state of the queue's limits
+local group_limits_key = KEYS[9] -- hash: limits shared with other queues
+local group_queues_key = KEYS[10] -- zset: queue of the group → when it last waited for an event
 local now_given = ARGV[1] -- µs; empty: the server's time
 local with_statistics = tonumber(ARGV[2]) -- 1: what their jobs took, how they failed, and the aggregate
 local names, names_from = ARGV, 3 -- list: tenant:name
@@ -47,10 +56,12 @@ local function described(q, tenant, name)
   }
 end
 
-local q = queue.open(
-  { prefix = string.sub(queue_key, 1, -6), queue = queue_key, group_limits = group_limits_key }, time.now(now_given)
-)
-if not q then
+local q = queue.open({
+  prefix = string.sub(queue_key, 1, -6), queue = queue_key, running = running_key, limits = limits_key,
+  group_limits = group_limits_key, group_queues = group_queues_key, parked = parked_key, unparking = unparking_key,
+  ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
+}, time.now(now_given))
+if not q or not limits.open(q) then
   return { "unregistered" }
 end
 local reply = { "actions", string.format("%d", q.now) }

@@ -7,6 +7,7 @@
 local time = require "time"
 local queue = require "queue"
 local congestion = require "congestion"
+local limits = require "limits"
 local backlogs = require "backlogs"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
@@ -17,16 +18,19 @@ local unparking_key = KEYS[6] -- zset: tenants parked under limits that have cha
 local paused_key = KEYS[7] -- zset: tenant → paused since
 local running_key = KEYS[8] -- hash: tenant → jobs that run
 local backlog_key = KEYS[9] -- zset: tenant → binary digits of how many of its jobs wait
-local group_limits_key = KEYS[10] -- hash: limits shared with other queues
+local limits_key = KEYS[10] -- hash: state of the queue's limits
+local group_limits_key = KEYS[11] -- hash: limits shared with other queues
+local group_queues_key = KEYS[12] -- zset: queue of the group → when it last waited for an event
 local now_given = ARGV[1] -- µs; empty: the server's time
 local name = ARGV[2] -- the tenant, or empty
 local most = tonumber(ARGV[3]) -- tenants, where none is named
 
 local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, running = running_key, backlog = backlog_key,
-  group_limits = group_limits_key,
+  limits = limits_key, group_limits = group_limits_key, group_queues = group_queues_key, parked = parked_key,
+  unparking = unparking_key, ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
 }, time.now(now_given))
-if not q then
+if not q or not limits.open(q) then
   return { "unregistered" }
 end
 local lines = { ready_high_key, ready_normal_key, ready_low_key, parked_key, unparking_key }

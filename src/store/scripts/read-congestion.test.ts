@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { finishedAs } from '../../../test/support/script-store/script-jobs.ts'
-import { beginGroup } from '../../../test/support/script-store/shared-limits.ts'
+import { beginGroup, sharedLimit } from '../../../test/support/script-store/shared-limits.ts'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { changeTenant } from './change-tenant.ts'
 import { readCongestion } from './read-congestion.ts'
@@ -104,6 +104,32 @@ describe('the speed of a tenant', () => {
 
       // 100 now, 100 in 10 s.
       expect(await of('q')).toMatchObject({ waiting: 200, speed: 20 })
+    })
+
+    describe('whose count the store had lost', () => {
+      // Half of it has passed: 500 of 1,000 count as used, and 600 wait.
+      const halfOver = { kind: 'window', limit: 1_000, windowMs: 120_000 } as const
+
+      it('is by what is assumed of it', async () => {
+        await store.empty()
+        store.now += 20 * SECOND
+        await store.register({ limits: { queue: { calls: '50/s', halfOver } } }, '1')
+        await store.submit('a', 600)
+
+        expect(await ofQueue()).toMatchObject({ speed: 10 })
+        expect(await of('a')).toMatchObject({ speed: 10 })
+      })
+
+      it('is by what is assumed of one that the queue has in common with others', async () => {
+        await store.empty()
+        store.now += 20 * SECOND
+        store.group = 'gitlab'
+        await store.register({ limits: { queue: { calls: '50/s', halfOver: sharedLimit(halfOver) } } }, '1')
+        await store.submit('a', 600)
+
+        expect(await ofQueue()).toMatchObject({ speed: 10 })
+        expect(await of('a')).toMatchObject({ speed: 10 })
+      })
     })
   })
 

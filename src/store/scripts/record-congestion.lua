@@ -5,6 +5,7 @@
 local time = require "time"
 local queue = require "queue"
 local congestion = require "congestion"
+local limits = require "limits"
 local backlogs = require "backlogs"
 local throttling = require "throttling"
 local queue_key = KEYS[1] -- hash: the queue's state
@@ -17,16 +18,19 @@ local paused_key = KEYS[7] -- zset: tenant → paused since
 local running_key = KEYS[8] -- hash: tenant → jobs that run
 local backlog_key = KEYS[9] -- zset: tenant → binary digits of how many of its jobs wait
 local congestion_key = KEYS[10] -- list: what was recorded of the queue, newest first
-local group_limits_key = KEYS[11] -- hash: limits shared with other queues
+local limits_key = KEYS[11] -- hash: state of the queue's limits
+local group_limits_key = KEYS[12] -- hash: limits shared with other queues
+local group_queues_key = KEYS[13] -- zset: queue of the group → when it last waited for an event
 local now_given = ARGV[1] -- µs; empty: the server's time
 local most = tonumber(ARGV[2]) -- tenants
 
 local prefix = string.sub(queue_key, 1, -6)
 local q = queue.open({
   prefix = prefix, queue = queue_key, running = running_key, backlog = backlog_key,
-  group_limits = group_limits_key,
+  limits = limits_key, group_limits = group_limits_key, group_queues = group_queues_key, parked = parked_key,
+  unparking = unparking_key, ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
 }, time.now(now_given))
-if not q then
+if not q or not limits.open(q) then
   return { "unregistered" }
 end
 local snapshot, keep = congestion.setting(q, "snapshot"), congestion.setting(q, "keep_history")

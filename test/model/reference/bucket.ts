@@ -20,6 +20,8 @@ const REACH = 0.05
 export interface Restarts {
   readonly count: number
   readonly lastAt: number
+  /** When a process came back that had known the queue in a store that has lost it: the first of them. */
+  readonly lostAt?: number | undefined
 }
 
 /** What a limit has learnt of the way to its upstream. One for all tenants under a limit of one name. */
@@ -96,12 +98,16 @@ export class OpenBucket implements Meter {
     this.interval = share < 1 ? Math.ceil(this.#fullInterval / share) : this.#fullInterval
     this.intervalBefore = this.interval
     const [tat = 0, fence = 0, seen = 0] = stored?.split(':').map(Number) ?? []
+    const { lostAt } = restarts
+    const hasLost = lostAt !== undefined && seen === 0
     const isOfSlowerRule = tat > now + 2 * (context.hasCosts ? rule.count : rule.burst) * this.interval
     this.tat = isOfSlowerRule ? now + (rule.burst - 1) * this.interval : tat
     this.fence = fence
     const isShort = rule.window <= SHORT_WINDOW
     this.closedUntil = restarts.count > 0 && isShort ? restarts.lastAt + rule.window + jitter : 0
-    if (!isShort && seen < restarts.count) this.tat = Math.max(this.tat, restarts.lastAt) + RESTART_LOSS
+    if (isShort) return
+    if (hasLost) this.tat = Math.max(this.tat, lostAt + (rule.burst - 1) * this.interval + RESTART_LOSS)
+    if (seen + (hasLost ? 1 : 0) < restarts.count) this.tat = Math.max(this.tat, restarts.lastAt) + RESTART_LOSS
   }
 
   get #fullInterval(): number {

@@ -18,7 +18,13 @@ const FRESH_SHARE = 0.6
 export function noticeServer(queue: QueueState): void {
   if (queue.knownServer === queue.server) return
   queue.knownServer = queue.server
-  queue.restarts = { count: queue.restarts.count + 1, lastAt: queue.now }
+  queue.restarts = { ...queue.restarts, count: queue.restarts.count + 1, lastAt: queue.now }
+}
+
+/** A process comes back that knew the queue in a store that was emptied: limits close, unless they have since. */
+export function comeBack(queue: QueueState, now: number): void {
+  queue.begin(now)
+  if (queue.restarts.count === 0) queue.restarts = { count: 1, lastAt: now, lostAt: now }
 }
 
 /** Queue and levels are opened when a script begins: what they learn in it counts from the next. */

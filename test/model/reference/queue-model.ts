@@ -18,6 +18,7 @@ import { finishAndClaim } from './claiming.ts'
 import { cancelJob, changeSettings, changeTenant, declareSettings, pauseQueue, takeDeadLetter } from './control.ts'
 import { freeTrash, settleDuty, takeDuty } from './duties.ts'
 import { admitJob, renewLeases } from './leases.ts'
+import { comeBack } from './limits.ts'
 import { QueueState } from './queue-state.ts'
 import { countsOf, deadLetters, type JobAnswer, limitRows, readJob, readTenant } from './reading.ts'
 import { addressed, submit } from './submitting.ts'
@@ -50,6 +51,10 @@ export class QueueModel extends QueueState {
 
   cancel(job: Job | undefined, now: number): CancelReply {
     return cancelJob(this, job, now)
+  }
+
+  comeBack(now: number): void {
+    comeBack(this, now)
   }
 
   declare(declaration: Declaration, now: number): void {

@@ -2,7 +2,7 @@ import { actionOfLane, type Level, levels } from '../../../src/store/names.ts'
 import type { DeclaredSettings, LimitRule, LimitScope, SettingValues } from '../../../src/store/settings.ts'
 import { closeActions } from './acting.ts'
 import type { Action } from './action.ts'
-import type { JitterState } from './bucket.ts'
+import type { JitterState, Restarts } from './bucket.ts'
 import { type ChangedLimits, compileLimits } from './compiled-limits.ts'
 import { endStatistics, newPace } from './congestion.ts'
 import type { OpenLimit } from './open-limit.ts'
@@ -57,7 +57,7 @@ export class QueueState {
   clock: number
   fence = 0
   turns = 0
-  restarts = { count: 0, lastAt: 0 }
+  restarts: Restarts = { count: 0, lastAt: 0 }
   /** The server that granted last. */
   knownServer = 'server-1'
   readonly paused: Record<Level | 'queue', number> = { queue: 0, high: 0, normal: 0, low: 0 }

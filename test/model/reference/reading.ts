@@ -10,6 +10,7 @@ import { shareOf } from './pushback.ts'
 import type { QueueState } from './queue-state.ts'
 import { OpenQuota } from './quota.ts'
 import { type Job, Tenant, textOf } from './tenant.ts'
+import { OpenWindow } from './window.ts'
 
 export interface JobAnswer {
   readonly state: Job['state'] | 'unknown'
@@ -144,6 +145,6 @@ function limitRow(scope: LimitScope, { rule, meter, pushed }: OpenLimit, now: nu
     fullInUs: Math.max(0, unusedAt - now),
     share: pushed ? Math.floor(shareOf(pushed, now) * 1000 + 0.5) : 1000,
     pushedForUs: Math.max(0, (pushed?.closedUntil ?? 0) - now),
-    isEstimated: false,
+    isEstimated: meter instanceof OpenWindow && meter.isEstimated,
   }
 }

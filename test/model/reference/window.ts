@@ -14,6 +14,8 @@ export class OpenWindow implements Meter {
   readonly stop: number
   closedUntil = 0
   used = 0
+  /** What was used before the store had lost the queue is a guess. */
+  readonly isEstimated: boolean
   /** Tenants that got one more than their strict share. */
   extra = 0
   #last = 0
@@ -33,9 +35,17 @@ export class OpenWindow implements Meter {
       this.used = used
       this.extra = extra
     }
+    const isShort = rule.window <= 60 * SECOND
+    const { lostAt = -1 } = restarts
+    this.isEstimated = !isShort && lostAt >= start
     if (restarts.count === 0) return
-    if (rule.window <= 60 * SECOND) this.closedUntil = restarts.lastAt + rule.window + jitter
-    else if (restarts.lastAt >= start && seen < restarts.count)
+    if (isShort) {
+      this.closedUntil = restarts.lastAt + rule.window + jitter
+      return
+    }
+    const isGone = this.isEstimated && seen === 0
+    if (isGone) this.used += Math.ceil((rule.count * (lostAt - start)) / (stop - start))
+    if (restarts.lastAt >= start && seen + (isGone ? 1 : 0) < restarts.count)
       this.used += Math.ceil((2 * SECOND * rule.count) / rule.window)
   }
 
