@@ -2,6 +2,7 @@ import { isSluiceError } from '../errors.ts'
 import { isAfter, readEvents, type StreamEntry } from '../store/event-stream.ts'
 import type { QueueKeys } from '../store/keys.ts'
 import type { Redis } from '../store/redis.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 // How long one blocking read waits: short enough to notice a connection that went dead.
 const BLOCK_MS = 10_000
@@ -46,7 +47,7 @@ export class EventFeed {
   /** Entries after that id, at least one of them; none when the signal came first. */
   async next(after: string, signal: AbortSignal | undefined): Promise<readonly StreamEntry[]> {
     while (!signal?.aborted) {
-      const found = await this.#after(after)
+      const found = await this.#after(after, signal)
       if (!found) continue
       if (found.length > 0) return found
       this.#start(after)
@@ -58,15 +59,15 @@ export class EventFeed {
     return []
   }
 
-  /** Undefined when nobody could say. */
-  async #after(id: string): Promise<readonly StreamEntry[] | undefined> {
+  /** Undefined when nobody could say, or the signal came first. */
+  async #after(id: string, signal: AbortSignal | undefined): Promise<readonly StreamEntry[] | undefined> {
     const isKnown = this.#blocking !== undefined && !isAfter(this.#knownAfter, id)
     if (isKnown) return this.#recentAfter(id)
     try {
-      const found = await readEvents(this.#redis, this.#keys, { from: id, count: PAGE })
+      const found = await unlessAborted(readEvents(this.#redis, this.#keys, { from: id, count: PAGE }), signal)
       return found.length > 0 ? found : this.#recentAfter(id)
     } catch (error) {
-      await afterCut(error)
+      if (!signal?.aborted) await afterCut(error)
       return undefined
     }
   }

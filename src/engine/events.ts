@@ -5,6 +5,7 @@ import { fromToken } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
 import type { EventFeed } from './event-feed.ts'
 import type { Registration } from './registration.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 /** All that a queue tells; docs/events.md has the fields of each. */
 export const eventTypes = [
@@ -87,10 +88,17 @@ export async function* followEvents(
   options: EventsOptions,
 ): AsyncGenerator<QueueEvent, void, undefined> {
   const { from: start, follow, signal } = checkOptions('events', options, rules)
-  const { registration } = source
-  await (follow ? registration.ready() : registration.readable())
-  if (!follow) return yield* keptEvents(source, start)
-  let last = start === '$' ? await lastEventId(source.redis, source.keys) : start
+  if (!follow) {
+    await source.registration.readable()
+    return yield* keptEvents(source, start)
+  }
+  let last: string
+  try {
+    last = await unlessAborted(firstId(source, start), signal)
+  } catch (error) {
+    if (signal?.aborted) return
+    throw error
+  }
   source.feed.join()
   try {
     while (!signal?.aborted) {
@@ -102,6 +110,12 @@ export async function* followEvents(
   } finally {
     source.feed.leave()
   }
+}
+
+/** Which event is to be followed by the first. */
+async function firstId({ registration, redis, keys }: EventSource, start: string): Promise<string> {
+  await registration.ready()
+  return start === '$' ? await lastEventId(redis, keys) : start
 }
 
 const PAGE = 500

@@ -279,7 +279,6 @@ export class Queue {
    * the producers first. Rejects with the reason of the signal when that comes first.
    */
   async drain(options: DrainOptions = {}): Promise<void> {
-    await this.#parts.registration.ready()
     await waitUntilDrained(this, options)
   }
 

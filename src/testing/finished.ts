@@ -1,7 +1,9 @@
 import { systemClock } from '../clock.ts'
+import { isStoreSilent } from '../engine/is-store-away.ts'
 import type { LeasedJob } from '../engine/job.ts'
 import type { JobView } from '../engine/job-view.ts'
 import { insideOf, type JobOwner, type Queue } from '../engine/queue.ts'
+import { unlessAborted } from '../engine/unless-aborted.ts'
 import { WaitedTooLongError } from '../errors.ts'
 import type { JobErrorRecord } from '../store/record.ts'
 import { repeatWhileUnavailable } from '../store/repeat.ts'
@@ -20,15 +22,18 @@ export interface JobEnd {
 }
 
 const DEFAULT_TIMEOUT_MS = 5_000
+// When the time is over it looks once more, to say how the job stands. Redis may be away: it is not waited for any longer.
+const LAST_LOOK_MS = 1_000
 
 /**
  * Resolves when a job has ended for good, its retries included: at once if it has. Waits for a signal: the end of a run in
  * this process, or an event of its queue. Of a job that was delayed and has no id of its own nothing is kept when it succeeds:
- * wait for it before it does. Rejects with WaitedTooLongError after `timeoutMs` and says how the job stands; with a
+ * wait for it before it does. Rejects with WaitedTooLongError after `timeoutMs` and says how the job stands, if Redis does (a second later otherwise); with a
  * manual clock, `clock.runUntil(finished(queue, id))` brings what is due later.
  */
 export async function finished(queue: Queue, id: string, options: FinishedOptions = {}): Promise<JobEnd> {
   const { timeoutMs = DEFAULT_TIMEOUT_MS, ...owner } = options
+  const giveUpAt = performance.now() + timeoutMs
   const over = new AbortController()
   const bell = new Bell()
   let success: { readonly value?: unknown } | undefined
@@ -46,7 +51,11 @@ export async function finished(queue: Queue, id: string, options: FinishedOption
     for (;;) {
       // Before it looks: what happens meanwhile rings again.
       const rung = bell.next()
-      const view = await repeatWhileUnavailable(() => queue.job(id, owner))
+      const look = repeatWhileUnavailable(() => queue.job(id, owner), giveUpAt - performance.now())
+      const view = await unlessAborted(look, over.signal, LAST_LOOK_MS).catch((cause: unknown) => {
+        const isOver = over.signal.aborted && (cause === over.signal.reason || isStoreSilent(cause))
+        throw isOver ? new WaitedTooLongError({ what: describeUnseen(id), timeoutMs }) : cause
+      })
       const { state, error } = view ?? { state: success ? 'succeeded' : 'unknown', error: undefined }
       if (state === 'succeeded') return { state, result: success?.value, error }
       if (state === 'failed' || state === 'canceled') return { state, result: undefined, error }
@@ -75,6 +84,10 @@ async function ringOnEvents(queue: Queue, bell: Bell, signal: AbortSignal): Prom
     // Closed, or Redis is away: the look that follows says so.
     bell.ring()
   }
+}
+
+function describeUnseen(id: string): string {
+  return `job ${JSON.stringify(id)}, of which Redis says nothing because it is away,`
 }
 
 function describe({ id, state, dueAt, reason }: JobView): string {

@@ -25,7 +25,7 @@ import {
   toSummary,
   toView,
 } from './action-view.ts'
-import type { ActionWatcher } from './action-watcher.ts'
+import type { ActionWatcher, Changes } from './action-watcher.ts'
 
 /** What became of one job of an action that keeps results. */
 export interface JobResult {
@@ -175,17 +175,19 @@ export class Action {
     const { timeoutMs, signal } = checkOptions('finished', options, waitRules)
     const tooLong = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)
     const signals = [signal, tooLong].filter((each) => each !== undefined)
+    const either = signals.length > 0 ? AbortSignal.any(signals) : undefined
     try {
-      for await (const _ of this.#changes(signals.length > 0 ? AbortSignal.any(signals) : undefined)) {
+      for await (const _ of this.#changes(either)) {
         // The last one is the end.
       }
+      const found = await unlessAborted(this.#known({ withStatistics: true }), either)
+      return toSummary(this.queue, found)
     } catch (error) {
       if (tooLong?.aborted && !signal?.aborted) {
         throw new WaitedTooLongError({ what: `action "${this.id}"`, timeoutMs: timeoutMs as number })
       }
       throw error
     }
-    return toSummary(this.queue, await this.#known({ withStatistics: true }))
   }
 
   /**
@@ -245,14 +247,15 @@ export class Action {
 
   /** As it stands now and after every change, a step apart; and its end, at once. */
   async *#changes(signal: AbortSignal | undefined): AsyncGenerator<FoundAction> {
-    await this.#host.ready()
-    const changes = await this.#host.watcher.follow(this.#tokens.tenant, this.#tokens.name)
+    // Whatever it waits for, the signal ends it: also while the store is away, and each call is repeated for long.
+    await unlessAborted(this.#host.ready(), signal)
+    const changes = await this.#follow(signal)
     let last = ''
     let shownAt = Number.NEGATIVE_INFINITY
     try {
       for (;;) {
         signal?.throwIfAborted()
-        const found = await this.#known()
+        const found = await unlessAborted(this.#known(), signal)
         const text = JSON.stringify([found.state, found.isSealed, found.counts])
         const isNew = text !== last
         const isOver = hasEnded(found.state) && found.counts.running === 0
@@ -269,6 +272,18 @@ export class Action {
     } finally {
       changes.close()
     }
+  }
+
+  #follow(signal: AbortSignal | undefined): Promise<Changes> {
+    const following = this.#host.watcher.follow(this.#tokens.tenant, this.#tokens.name)
+    return unlessAborted(following, signal).catch((error: unknown) => {
+      // It may yet begin, for nobody.
+      following.then(
+        (changes) => changes.close(),
+        () => {},
+      )
+      throw error
+    })
   }
 
   async #end(verb: 'seal' | 'cancel'): Promise<void> {
