@@ -20,13 +20,18 @@ end
 
 -- What a mark is worth nothing without: the instant that a high caller was told is that of the rule it was told by.
 local function stamp_of(rule)
-  return string.format("%d/%d", rule.count or rule.threshold, rule.window or 0)
+  local shape = rule.burst or rule.offset or 0
+  local stamp = string.format("%d/%d/%d", rule.count or rule.threshold, rule.window or 0, shape)
+  return rule.zones and stamp .. "/" .. redis.sha1hex(table.concat(rule.zones, ",")) or stamp
 end
 
 -- Until when a high caller waits; 0: none does, or the limit has changed since.
 local function mark_of(q, state)
   local stored = redis.call("HGET", key_of(q, state), state.field .. "/high")
-  local instant, stamp = string.match(stored or "", "^(%d+):(.*)$")
+  if not stored then
+    return 0
+  end
+  local instant, stamp = string.match(stored, "^(%d+):(.*)$")
   return stamp == stamp_of(state.rule) and tonumber(instant) or 0
 end
 

@@ -49,7 +49,7 @@ it('keeps the mark of a refused high caller beside the limit', async () => {
   await ask([2])
   await ask([1], { level: 'high' })
 
-  expect((await store.dump()).limits).toMatchObject({ hash: { 'queue/queue/high': '1000111112:10/1000000' } })
+  expect((await store.dump()).limits).toMatchObject({ hash: { 'queue/queue/high': '1000111112:10/1000000/2' } })
   store.now += 100_000
   expect(await ask([1], { level: 'low' })).toMatchObject({ answers: [{ isGranted: false, waitUs: 21_112 }] })
 })
@@ -62,6 +62,22 @@ it('forgets the mark of a refused high caller when the limit has changed since: 
 
   await store.register({ limits: { queue: { kind: 'window', limit: 9, windowMs: 86_400_000 } } })
 
+  expect(await ask([1], { level: 'low' })).toMatchObject({ answers: [{ isGranted: true }] })
+})
+
+it.each([
+  ['a window begins at another hour', { offsetMs: 54_000_000 }],
+  ['a window goes by another time zone, where midnight is at 15:00', { timeZone: 'Asia/Tokyo' }],
+])('forgets it also when %s', async (_, change) => {
+  const daily = { kind: 'window', limit: 1, windowMs: 86_400_000 } as const
+  await store.begin({ limits: { queue: daily } })
+  await ask([1])
+  await ask([1], { level: 'high' })
+  await store.register({ limits: { queue: { ...daily, ...change } } })
+  const early = await ask([1], { level: 'low' })
+  store.now = 54_000_000_000
+
+  expect(early).toMatchObject({ answers: [{ isGranted: false, waitUs: 53_000_000_000 }] })
   expect(await ask([1], { level: 'low' })).toMatchObject({ answers: [{ isGranted: true }] })
 })
 
