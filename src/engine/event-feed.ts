@@ -44,17 +44,19 @@ export class EventFeed {
     if (this.#followers === 0) this.#stop()
   }
 
-  /** Entries after that id, at least one of them; none when the signal came first. */
+  /** Entries after that id; none when it was waited for them for a while, or the signal came first. */
   async next(after: string, signal: AbortSignal | undefined): Promise<readonly StreamEntry[]> {
+    let hasWaited = false
     while (!signal?.aborted) {
       const found = await this.#after(after, signal)
       if (!found) continue
-      if (found.length > 0) return found
+      if (found.length > 0 || hasWaited) return found
       this.#start(after)
       // What came while this looked elsewhere has woken nobody here.
       if (this.#recentAfter(after).length > 0) continue
       await this.#change(signal)
       if (this.#failure) throw this.#failure.error
+      hasWaited = true
     }
     return []
   }
@@ -109,7 +111,7 @@ export class EventFeed {
       try {
         const from = this.#recent.at(-1)?.id ?? this.#knownAfter
         const found = await readEvents(blocking, this.#keys, { from, count: PAGE, blockMs: BLOCK_MS })
-        if (found.length > 0) this.#keep(found)
+        this.#keep(found)
       } catch (error) {
         if (this.#blocking !== blocking) return
         await afterCut(error).catch((failure: unknown) => this.#fail(failure))

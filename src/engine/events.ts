@@ -82,10 +82,12 @@ interface EventSource {
  * Events after `from`, for ever or until the signal. At least once and in order: whoever goes on from the last id it has
  * dealt with misses nothing that is still kept (`keepEventsMs`, `maxEvents`). Goes on when Redis was away; throws a
  * ClosedError when it is closed meanwhile.
+ * @param onRead - Called whenever Redis has let them be read, also where there were none: every ten seconds then.
  */
 export async function* followEvents(
   source: EventSource,
   options: EventsOptions,
+  onRead: () => void = () => {},
 ): AsyncGenerator<QueueEvent, void, undefined> {
   const { from: start, follow, signal } = checkOptions('events', options, rules)
   if (!follow) {
@@ -102,7 +104,9 @@ export async function* followEvents(
   source.feed.join()
   try {
     while (!signal?.aborted) {
-      for (const entry of await source.feed.next(last, signal)) {
+      const found = await source.feed.next(last, signal)
+      onRead()
+      for (const entry of found) {
         last = entry.id
         yield toEvent(entry)
       }

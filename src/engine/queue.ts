@@ -24,6 +24,7 @@ import type { CongestionControl } from './congestion-control.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import { type DelayedJobFilter, type RunDelayedOptions, type RunDelayedSummary, runDelayed } from './delayed-jobs.ts'
 import { type DrainOptions, waitUntilDrained } from './drain.ts'
+import type { EventFeed } from './event-feed.ts'
 import { type EventsOptions, followEvents, type QueueEvent } from './events.ts'
 import { whyJobWaits, whyTenantWaits } from './explain/explain.ts'
 import type { Explanation } from './explain/explanation.ts'
@@ -60,6 +61,7 @@ export type Middleware = (job: Job, context: JobContext, next: () => Promise<unk
 export interface QueueInside {
   readonly figures: QueueFigures
   readonly ends: RunEnds
+  readonly feed: EventFeed
   readonly requests: Requests
   readonly redis: Redis
   readonly keys: QueueKeys

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { QueueEvent } from '../engine/events.ts'
+import { followEvents, type QueueEvent } from '../engine/events.ts'
 import { LastingError } from '../engine/lasting-error.ts'
 import { insideOf, type Queue } from '../engine/queue.ts'
 import { isSluiceError } from '../errors.ts'
@@ -75,8 +75,10 @@ export class EventFollower {
     while (!signal.aborted) {
       try {
         this.#from ??= await this.#startingPoint()
-        for await (const event of this.#queue.events({ from: this.#from, signal })) {
-          this.#lastingError.mended()
+        const events = followEvents(insideOf(this.#queue), { from: this.#from, signal }, () =>
+          this.#lastingError.mended(),
+        )
+        for await (const event of events) {
           if (signal.aborted) return
           this.#told = this.#tell(event)
           await this.#told

@@ -102,6 +102,44 @@ it('listeners are told what happens as soon as Redis is back that was away at th
   expect(await ledger.reached(1)).toEqual(['dead: discarded'])
 })
 
+it('events that Redis refuses to let read are said once, and again when that comes back after a time in which nothing happened', async () => {
+  @QueueEventsListener('mail')
+  class Audit {
+    @OnQueueEvent('job.dead')
+    dead(_: QueueEvent) {}
+  }
+  const admin = applications.server.client()
+  const may = (...rights: string[]) => admin.acl('SETUSER', 'listener', ...rights)
+  const said = () => applications.log.lines.filter((line) => line.startsWith('events.unread'))
+  /** The connection that waits for events, when it does. */
+  const waiting = async () => {
+    let id = ''
+    await until(async () => {
+      const clients = String(await admin.client('LIST'))
+      id = /^id=(\d+) .* flags=\w*b\w* .* cmd=xread user=listener /m.exec(clients)?.[1] ?? ''
+      return id !== ''
+    })
+    return id
+  }
+  await may('on', '>secret', '~*', '&*', '+@all', '-xread')
+  const { path } = applications.server
+
+  await applications.start(
+    { imports: [SluiceModule.registerQueue({ name: 'mail' })], providers: [Audit] },
+    { redis: { path, username: 'listener', password: 'secret' } },
+  )
+  await until(() => said().length === 1)
+  await may('+xread')
+  // As if the time of the read were over.
+  await admin.client('UNBLOCK', await waiting())
+  const next = await waiting()
+  await may('-xread')
+  await admin.client('UNBLOCK', next)
+
+  await until(() => said().length === 2)
+  expect(said()[1]).toMatch(/^events\.unread: The events of queue "mail" cannot be read.*xread/)
+})
+
 it('the start waits for Redis once, however many queues have listeners, and the end for none of them', async () => {
   @QueueEventsListener('mail')
   class MailAudit {
