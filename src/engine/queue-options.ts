@@ -29,7 +29,8 @@ export interface QueueOptions {
   limits?: LimitsOption
   /**
    * How tenants share the limits of the queue. `'fair'`: equal by weight among all that can use it, and what one leaves
-   * another takes. `'strict'`: nobody gets more than an equal part, whether the others use theirs or not. Shared.
+   * another takes. `'strict'`: nobody gets more than an equal part, whether the others use theirs or not. A
+   * tenant with jobs waiting on several levels counts on each of them, which makes the parts smaller. Shared.
    * @default 'fair'
    */
   share?: 'fair' | 'strict'

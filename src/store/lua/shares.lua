@@ -9,7 +9,9 @@ local shares = {}
 
 local max, floor = math.max, math.floor
 
--- Whoever stands in line or is parked. Read when a script begins; who comes and goes in it counts from the next.
+-- Whoever stands in line or is parked. Read when a script begins; who comes and goes in it counts from the next. One
+-- that is in line on several levels counts on each: the parts are never too large, and finding out costs too much
+-- (decision 0018).
 function shares.active(q)
   local active = 0
   for _, key in pairs(q.keys.ready) do
