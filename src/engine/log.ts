@@ -8,6 +8,7 @@ export const logEvents = [
   'worker.untellable-job',
   'worker.close-unconfirmed',
   'worker.unknown-type',
+  'worker.unknown-upstream',
   'job.unreadable',
   'limits.allowed-uncounted',
   'congestion.unrecorded',

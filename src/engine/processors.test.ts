@@ -6,9 +6,10 @@ import { type Hands, Processors } from './processors.ts'
 const processor = { handler: () => {}, timeoutMs: 1_000, maxRetries: 3, upstream: undefined }
 const hands: Hands = { concurrency: 10, isConcurrencyGiven: false, levels: ['high', 'normal', 'low'] }
 
-function makeProcessors() {
+function makeProcessors({ limitNames = [] }: { limitNames?: string[] } = {}) {
   const log: LogEntry[] = []
-  return { log, processors: new Processors({ queue: 'q', unknownTypeMs: 1_000, log: (entry) => log.push(entry) }) }
+  const add = (entry: LogEntry) => log.push(entry)
+  return { log, processors: new Processors({ queue: 'q', unknownTypeMs: 1_000, limitNames, log: add }) }
 }
 
 it('serves the levels that all of them give, and refuses one that gives others', () => {
@@ -31,4 +32,17 @@ it('says once of each of 50 types that nobody here knows it, and with the last t
 
   expect(log.map(({ type }) => type)).toEqual(Array.from({ length: 50 }, (_, index) => `T${index}`))
   expect(log.filter(({ message }) => message.includes('There may be more'))).toEqual([log.at(-1)])
+})
+
+it('says once of an upstream that it is none of the given limits, where any are given', () => {
+  const { processors, log } = makeProcessors({ limitNames: ['calls', 'daily'] })
+  const silent = makeProcessors()
+
+  for (const type of ['A', 'B']) processors.add(type, { ...processor, upstream: 'gold' }, hands)
+  processors.add('C', { ...processor, upstream: 'daily' }, hands)
+  silent.processors.add('A', { ...processor, upstream: 'gold' }, hands)
+
+  expect(log).toMatchObject([{ level: 'warn', event: 'worker.unknown-upstream', upstream: 'gold' }])
+  expect(log[0]?.message).toContain('none of those given to the queue "q" (calls, daily)')
+  expect(silent.log).toEqual([])
 })

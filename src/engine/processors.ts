@@ -33,15 +33,19 @@ export class Processors {
   readonly #queue: string
   readonly #unknownTypeMs: number
   readonly #log: Log
+  /** Of the limits that this process gives the queue. */
+  readonly #limitNames: readonly string[]
   readonly #byType = new Map<string, Processor>()
   readonly #unknownTypes = new Set<string>()
+  readonly #unknownUpstreams = new Set<string>()
   #concurrency = 0
   #isConcurrencyGiven = false
   #levels = ''
 
-  constructor(options: { queue: string; unknownTypeMs: number; log: Log }) {
+  constructor(options: { queue: string; unknownTypeMs: number; limitNames: readonly string[]; log: Log }) {
     this.#queue = options.queue
     this.#unknownTypeMs = options.unknownTypeMs
+    this.#limitNames = options.limitNames
     this.#log = options.log
   }
 
@@ -64,6 +68,7 @@ export class Processors {
     this.#byType.set(type, processor)
     this.#agreeOn(hands)
     this.#levels = levels
+    if (processor.upstream !== undefined) this.#lookForUpstream(type, processor.upstream)
   }
 
   of(type: string): Processor | undefined {
@@ -92,6 +97,22 @@ export class Processors {
       return { outcome: 'dead', reason: 'unknown-type', error }
     }
     return { outcome: 'unknown', delayMs: UNKNOWN_TYPE_DELAY_MS }
+  }
+
+  /** Where this process gives no limits, others have declared them and know what they are called. */
+  #lookForUpstream(type: string, upstream: string): void {
+    const names = this.#limitNames
+    if (names.length === 0 || names.includes(upstream) || this.#unknownUpstreams.has(upstream)) return
+    this.#unknownUpstreams.add(upstream)
+    this.#log({
+      level: 'warn',
+      event: 'worker.unknown-upstream',
+      message:
+        `The upstream of process("${type}") is the limit "${upstream}", which is none of those given to the queue "${this.#queue}" ` +
+        `(${names.join(', ')}). When it pushes back, a limit of that name learns where a tenant has one of its own or one was added ` +
+        'while running; where there is none, nothing slows down.',
+      upstream,
+    })
   }
 
   #sayUnknown(type: string): void {

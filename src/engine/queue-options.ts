@@ -330,7 +330,9 @@ export interface ProcessOptions {
   /** Instead of the queue's `maxRetries`, for this type. */
   maxRetries?: number
   /**
-   * The name of the limit that stands for the upstream: it learns when that pushes back, or says what is left.
+   * The name of the limit that stands for the upstream: it learns when that pushes back, or says what is left. It may be one
+   * that some tenants have, or that is added while running: nothing learns from the jobs of others, or until then. A name that
+   * none of the limits given to the queue has is said in the log; one that is nearly theirs is refused.
    * @default the narrowest: of the tenant's, else of its level's, else of the queue's that with the shortest window
    */
   upstream?: string
@@ -355,15 +357,18 @@ export const processRules = {
   levels: servedLevels,
 }
 
-/** Who gives the queue's limits knows what they are called. Where none is given here, others may have declared some. */
-export function checkUpstream({ rules }: QueueLimits) {
-  const known = [...new Set(Object.values(rules).flatMap((each) => each.map(({ name }) => name)))]
+/** What the limits that this process gives the queue are called. One tenant's own, and those added while running, are others. */
+export function givenLimitNames({ rules }: QueueLimits): readonly string[] {
+  return [...new Set(Object.values(rules).flatMap((each) => each.map(({ name }) => name)))]
+}
+
+/** A name that is nearly a given limit's is a mistake. Any other may be that of a limit which others attach. */
+export function checkUpstream(limits: QueueLimits) {
+  const known = givenLimitNames(limits)
   return ({ upstream }: { upstream: string | undefined }, report: Report): void => {
-    if (upstream === undefined || known.length === 0 || known.includes(upstream)) return
-    report(
-      'upstream',
-      `must be one of the queue's limits (${known.join(', ')}), not "${upstream}"${didYouMean(upstream, known)}`,
-    )
+    if (upstream === undefined || known.includes(upstream)) return
+    const hint = didYouMean(upstream, known)
+    if (hint) report('upstream', `must be one of the queue's limits (${known.join(', ')}), not "${upstream}"${hint}`)
   }
 }
 

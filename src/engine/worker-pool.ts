@@ -21,7 +21,7 @@ import type { Log } from './log.ts'
 import type { RunResult } from './outcome.ts'
 import { type Hands, type Processor, Processors } from './processors.ts'
 import type { QueueFigures } from './queue-figures.ts'
-import type { QueueSettings } from './queue-options.ts'
+import { givenLimitNames, type QueueSettings } from './queue-options.ts'
 import type { RunEnds } from './run-ends.ts'
 import { Runs } from './runs.ts'
 import { buryUnreadable } from './unreadable-job.ts'
@@ -106,8 +106,9 @@ export class WorkerPool implements Sleeper {
     this.#isTimeMoved = isTestClock(options.clock)
     this.#log = options.log
     this.#runs = new Runs(options.clock)
-    const { unknownTypeMs } = options.settings
-    this.#processors = new Processors({ queue: options.queue, unknownTypeMs, log: options.log })
+    const { unknownTypeMs, limits } = options.settings
+    const limitNames = givenLimitNames(limits)
+    this.#processors = new Processors({ queue: options.queue, unknownTypeMs, limitNames, log: options.log })
     this.#exchanges = new Exchanges({ ...options, asking: () => this.#asking() })
     this.#leases = new LeaseKeeper({
       redis: options.redis,

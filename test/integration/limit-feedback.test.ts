@@ -165,7 +165,7 @@ describe('a handler of one’s own', () => {
     expect((await queue.limits.status('daily', 'a'))?.pushedBackUntil).toBeUndefined()
   })
 
-  it('is nobody’s whose limit is not the queue’s, where this process gives its limits', () => {
+  it('is refused for a limit that is nearly one of the queue’s, where this process gives its limits', () => {
     const named = engine.queue({ limits: { tenant: { calls: '50/s' } } })
     const silent = engine.queue()
 
@@ -173,6 +173,25 @@ describe('a handler of one’s own', () => {
       'upstream must be one of the queue\'s limits (calls), not "call"; did you mean "calls"?',
     )
     expect(() => silent.process('T', () => {}, { upstream: 'call' })).not.toThrow()
+  })
+
+  it('may be a limit that only one tenant has', async () => {
+    const queue = engine.queue({ limits: { queue: { calls: '500/s' } } })
+    await queue.tenant('gold').setLimits({ token: '100/s' })
+    for (const tenant of ['gold', 'other']) await queue.submit({ type: 'T', tenant })
+
+    queue.process(
+      'T',
+      (_job, context) => {
+        context.learn({ status: 429, headers: { 'retry-after': '3600' } })
+      },
+      { upstream: 'token' },
+    )
+    await until(async () => (await queue.counts()).succeeded === 2)
+
+    expect((await queue.limits.status('token', 'gold'))?.pushedBackUntil).toBeGreaterThan(Date.now() + 3_000_000)
+    expect((await queue.limits.status('calls'))?.pushedBackUntil).toBeUndefined()
+    expect(engine.log).toMatchObject([{ event: 'worker.unknown-upstream', upstream: 'token' }])
   })
 
   it('teaches the limits also when its job then succeeds', async () => {
