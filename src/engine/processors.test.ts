@@ -12,14 +12,17 @@ function makeProcessors({ limitNames = [] }: { limitNames?: string[] } = {}) {
   return { log, processors: new Processors({ queue: 'q', unknownTypeMs: 1_000, limitNames, log: add }) }
 }
 
-it('serves the levels that all of them give, and refuses one that gives others', () => {
+it('serves the levels that all of them give, and refuses others, also of the same type anew', () => {
   const { processors } = makeProcessors()
   processors.add('A', processor, hands)
 
   expect(() => processors.add('B', processor, { ...hands, levels: ['high'] })).toThrow(
-    'process("B"): levels must be those of the other processors (high normal low)',
+    'process("B"): levels must be those that this process has given before (high normal low)',
   )
   expect(processors.of('B')).toBeUndefined()
+  expect(() => processors.add('A', processor, { ...hands, levels: ['high'] })).toThrow(
+    'process("A"): levels must be those that this process has given before',
+  )
   processors.add('B', processor, hands)
   expect(processors.levels).toBe('high normal low')
 })

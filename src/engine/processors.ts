@@ -62,7 +62,7 @@ export class Processors {
   add(type: string, processor: Processor, hands: Hands): void {
     const levels = hands.levels.join(' ')
     if (this.#byType.size > 0 && levels !== this.#levels) {
-      const problem = `must be those of the other processors (${this.#levels}): the queue "${this.#queue}" has one pool in a process. Serve other levels in another process`
+      const problem = `must be those that this process has given before (${this.#levels}): the queue "${this.#queue}" has one pool in it. Serve other levels in another process`
       throw new InvalidOptionsError(`process("${type}")`, [{ path: 'levels', problem }])
     }
     this.#byType.set(type, processor)
