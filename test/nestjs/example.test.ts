@@ -65,8 +65,8 @@ describe('the application of the guide', () => {
     return application
   }
 
-  function sluiceIn(db: number, prefix = 'sluice'): Sluice {
-    const sluice = new Sluice({ redis: `${redis.url}/${db}`, prefix })
+  function sluiceIn(db: number): Sluice {
+    const sluice = new Sluice({ redis: `${redis.url}/${db}` })
     open.push(sluice)
     return sluice
   }
@@ -226,15 +226,43 @@ describe('the application of the guide', () => {
     })
   })
 
-  it('has a worker process without a server, whose options come from factories', async () => {
-    const sluice = sluiceIn(1, 'other')
-    const queue = sluice.queue('promotions', { limits: { calls: sluice.limit('partner', '300/s') } })
-    const worker = await start(0, 'worker.js')
+  it('takes jobs in a process that runs none, and runs them in one without a server', async () => {
+    const env = { REDIS_URL: `${redis.url}/5` }
+    const queue = observeQueue(sluiceIn(5), 'promotions')
+    const api = await start(0, 'main.js', { ...env, ROLE: 'api' })
 
-    await queue.submit({ tenant: 'acme', type: 'SEND_PROMOTION', payload: { to: 'worker-1@example.org' } })
+    const { action } = await api.post<{ action: string }>('/promotions/acme', ['role-1@example.org'])
+    const before = await queue.counts()
+    const worker = await start(0, 'worker.js', env)
     await worker.said(/SEND_PROMOTION of acme took \d+ ms/)
+    await api.said(/action\.completed: \S+ of acme/)
 
-    expect(await callsTo('worker')).toEqual(new Map([['/worker-1@example.org', 1]]))
+    expect(before).toMatchObject({ waiting: 1, running: 0 })
+    expect(await callsTo('role')).toEqual(new Map([['/role-1@example.org', 1]]))
+    expect(await api.get(`/promotions/acme/${action}`)).toMatchObject({ state: 'COMPLETED' })
+  })
+
+  it('has a module whose options come from factories, and whose limit others may share', async () => {
+    const { folder } = projects[0] as ExampleProject
+    const program = `import { NestFactory } from '@nestjs/core'
+      import { getQueueToken } from 'sluice/nestjs'
+      import { ConfiguredModule } from './dist/configured.module.js'
+      const app = await NestFactory.createApplicationContext(ConfiguredModule, { logger: false })
+      const queue = app.get(getQueueToken('promotions'), { strict: false })
+      await queue.submit({ tenant: 'acme', type: 'SEND_PROMOTION', payload: { to: 'configured-1@example.org' } })
+      await queue.drain()
+      const declared = await queue.limits.status('calls')
+      await app.get('PARTNER_LIMIT', { strict: false }).change('150/s')
+      const changed = await queue.limits.status('calls')
+      console.log(JSON.stringify([declared.limit, changed.limit]))
+      await app.close()`
+    writeFileSync(join(folder, 'configured.mjs'), program)
+
+    const env = { ...process.env, REDIS_URL: `${redis.url}/6`, PARTNER_URL: partner.url }
+    const { stdout } = await execute(process.execPath, ['configured.mjs'], { cwd: folder, env })
+
+    expect(JSON.parse(stdout)).toEqual([300, 150])
+    expect(await callsTo('configured')).toEqual(new Map([['/configured-1@example.org', 1]]))
   })
 
   it.each([0, 1])('has tests that pass without a Redis (%i)', async (index) => {

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common'
 import { SluiceModule } from 'sluice/nestjs'
 import { HealthController } from './health.controller.js'
+import { logJobs } from './log-jobs.js'
 import { OperationsModule } from './operations/operations.module.js'
 import { PromotionsModule } from './promotions/promotions.module.js'
 
@@ -8,7 +9,8 @@ import { PromotionsModule } from './promotions/promotions.module.js'
   imports: [
     SluiceModule.forRoot({
       redis: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
-      defaults: { queue: { limits: { queue: '500/s' }, leaseMs: 5_000 } },
+      autoStart: process.env.ROLE !== 'api', // false: this process runs no jobs
+      defaults: { queue: { limits: { queue: '500/s' }, shutdownGraceMs: 20_000 }, middleware: [logJobs] },
     }),
     PromotionsModule,
     OperationsModule,

@@ -1,8 +1,8 @@
 import { NestFactory } from '@nestjs/core'
-import { WorkerModule } from './worker.module.js'
+import { AppModule } from './app.module.js'
 
 async function bootstrap() {
-  const app = await NestFactory.createApplicationContext(WorkerModule)
+  const app = await NestFactory.createApplicationContext(AppModule)
   app.enableShutdownHooks()
 }
 void bootstrap()

@@ -1,14 +1,12 @@
 import { Injectable, Module } from '@nestjs/common'
 import { type SharedLimit, Sluice } from 'sluice'
 import { SluiceModule } from 'sluice/nestjs'
-import { logJobs } from './log-jobs.js'
 import { PartnerApi } from './promotions/partner-api.js'
 import { PromotionsProcessor } from './promotions/promotions.processor.js'
 
 @Injectable()
 class Settings {
   readonly redis = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379'
-  readonly isWorker = process.env.ROLE !== 'api'
 }
 
 @Module({ providers: [Settings], exports: [Settings] })
@@ -27,15 +25,15 @@ class LimitsModule {}
     SluiceModule.forRootAsync({
       imports: [SettingsModule],
       inject: [Settings],
-      useFactory: ({ redis, isWorker }: Settings) => ({ redis, autoStart: isWorker, prefix: 'other' }),
+      useFactory: ({ redis }: Settings) => ({ redis }),
     }),
     SluiceModule.registerQueueAsync({
       name: 'promotions',
       imports: [LimitsModule],
       inject: ['PARTNER_LIMIT'],
-      useFactory: (partner: SharedLimit) => ({ limits: { calls: partner }, middleware: [logJobs] }),
+      useFactory: (partner: SharedLimit) => ({ limits: { calls: partner } }),
     }),
   ],
   providers: [PartnerApi, PromotionsProcessor],
 })
-export class WorkerModule {}
+export class ConfiguredModule {}
