@@ -268,9 +268,9 @@ describe('the application of the guide', () => {
   it.each([0, 1])('has tests that pass without a Redis (%i)', async (index) => {
     const { folder } = projects[index] as ExampleProject
 
-    const { stdout } = await execute(process.execPath, ['--test', 'dist/promotions/promotions.test.js'], {
-      cwd: folder,
-    })
+    // Versions of Node differ in what they print by default.
+    const command = ['--test', '--test-reporter=tap', 'dist/promotions/promotions.test.js']
+    const { stdout } = await execute(process.execPath, command, { cwd: folder })
 
     expect(stdout).toMatch(/^# pass 2$/m)
   })
