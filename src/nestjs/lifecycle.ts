@@ -8,7 +8,7 @@ import { isSluiceError } from '../errors.ts'
 import { Sluice } from '../sluice.ts'
 import type { SluiceModuleOptions } from './module-options.ts'
 import { logger } from './nest-log.ts'
-import { abandon, type SluiceRegistrar } from './sluice-registrar.ts'
+import { abandon, listen, type SluiceRegistrar } from './sluice-registrar.ts'
 
 /**
  * Starts the workers when all modules are initialised, and drains them when the application ends. NestJS ends modules the
@@ -29,7 +29,7 @@ export class WorkersLifecycle implements OnApplicationBootstrap, OnModuleDestroy
       registrar.check()
       const isAway = !(await isUsable(sluice))
       // Whoever runs no jobs is told of those that others run.
-      await registrar.listen(configKey, { isAway })
+      await listen(registrar, configKey, { isAway })
       if (options.autoStart !== false) await registrar.register(configKey)
     } catch (error) {
       await abandon(registrar)

@@ -15,6 +15,12 @@ import { isOptionsToken, optionsToken } from './tokens.ts'
 export let abandon: (registrar: SluiceRegistrar) => Promise<void>
 
 /**
+ * Tells the listeners of a configuration what happens from now on, whether this process runs jobs or not.
+ * @param isAway - Redis has just been waited for in vain: nobody waits for it once more.
+ */
+export let listen: (registrar: SluiceRegistrar, configKey: string, options: { isAway: boolean }) => Promise<void>
+
+/**
  * Gives the methods with `@Process` to their queues. The module does so by itself, unless `autoStart` is false: then
  * `register` starts the workers of this process, whenever the application is ready for them.
  */
@@ -28,6 +34,7 @@ export class SluiceRegistrar {
 
   static {
     abandon = (registrar) => closeAll(registrar.#discovery)
+    listen = (registrar, configKey, options) => registrar.#listen(configKey, options)
   }
 
   /** Made by `SluiceModule`. */
@@ -44,7 +51,7 @@ export class SluiceRegistrar {
     const { processors } = this.check()
     if (this.#isStopped) return
     // Listeners first: they are told of what the first job does.
-    await this.listen(configKey)
+    await this.#listen(configKey, { isAway: false })
     for (const { name, key, queue } of this.#made(configKey)) {
       if (this.#isStopped || this.#started.has(name)) continue
       this.#started.set(name, queue)
@@ -57,11 +64,7 @@ export class SluiceRegistrar {
     }
   }
 
-  /**
-   * Tells listeners what happens from now on, whether this process runs jobs or not.
-   * @param isAway - Redis has just been waited for in vain: nobody waits for it once more.
-   */
-  async listen(configKey?: string, { isAway = false } = {}): Promise<void> {
+  async #listen(configKey: string | undefined, { isAway }: { isAway: boolean }): Promise<void> {
     const { listeners } = this.check()
     const started: Promise<void>[] = []
     for (const { name, queue } of this.#made(configKey)) {
