@@ -23,7 +23,7 @@ end`
 export function meterScripts(): void {
   for (const script of Object.values(scripts)) {
     // They have no part in what is measured, and could not write it down.
-    if (script.source.startsWith('#!lua flags=no-writes')) continue
+    if (script.isReadOnly) continue
     replaceScript(script, metered(script.source))
   }
 }

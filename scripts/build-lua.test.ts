@@ -105,6 +105,17 @@ describe('a script', () => {
     expect(sha).toBe(createHash('sha1').update(source).digest('hex'))
   })
 
+  it.each([
+    ['#!lua flags=no-writes', true],
+    ['#!lua flags=allow-stale,no-writes', true],
+    ['#!lua flags=allow-oom', false],
+    ['#!lua', false],
+  ])('says whether it only reads, by its flags: %s', (shebang, isReadOnly) => {
+    script('ping', shebang, '-- Pings.', 'return 1')
+
+    expect(onlyScript(build())).toMatchObject({ isReadOnly })
+  })
+
   it('loses its comments and indentation, but not what looks like them inside strings', () => {
     script(
       'ping',

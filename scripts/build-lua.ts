@@ -424,6 +424,7 @@ function scriptConst(script: BuiltScript): string {
   const head = {
     name: script.name,
     sha: createHash('sha1').update(putTogether(text).source).digest('hex'),
+    isReadOnly: /\bno-writes\b/.test(script.shebang),
     keys: script.keys.map((key) => key.name),
     args: script.args.map((argument) => ({ name: argument.name, kind: argument.kind })),
   }

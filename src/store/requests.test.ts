@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { withResolvers } from '../../test/support/with-resolvers.ts'
 import { OutcomeUnknownError, StoreOutOfMemoryError, StoreUnavailableError } from '../errors.ts'
 import { queueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
@@ -10,6 +11,7 @@ import type { Script } from './script.ts'
 const script: Script<{ queue: string }, { request: number; server: string }> = {
   name: 'a-script',
   sha: 'sha',
+  isReadOnly: false,
   source: '',
   keys: ['queue'],
   args: [
@@ -18,6 +20,7 @@ const script: Script<{ queue: string }, { request: number; server: string }> = {
   ],
   origins: [],
 }
+const reading: typeof script = { ...script, name: 'a-read', isReadOnly: true }
 
 /** Answers, or fails, as the test says; sees the request numbers. */
 class FakeRedis {
@@ -73,6 +76,10 @@ function run(giveUpAfterMs?: number) {
   return requests.run(script, (request, server) => ({ request, server }), options)
 }
 
+function read() {
+  return requests.run(reading, (request, server) => ({ request, server }))
+}
+
 it('numbers requests from 1 on', async () => {
   await run()
   await run()
@@ -89,6 +96,22 @@ it('repeats a request under its number until it is answered', async () => {
   expect(await run()).toEqual(['done', 1])
   expect(redis.numbers).toEqual([1, 1, 1])
 })
+
+it.each([script, reading])(
+  'runs $name without asking for its text, which is put together when somebody does',
+  async (of) => {
+    const untold = {
+      ...of,
+      get source(): string {
+        throw new Error('Redis knows it by its hash')
+      },
+    }
+
+    const reply = await requests.run(untold, (request, server) => ({ request, server }))
+
+    expect(reply[0]).toBe('done')
+  },
+)
 
 it('asks anew for the server with each try', async () => {
   const servers: string[] = []
@@ -181,14 +204,102 @@ describe('giving up', () => {
   })
 })
 
-describe('the window of 16', () => {
-  /** Lets each request be answered by hand. */
-  function holdAll(): Map<number, () => void> {
-    const held = new Map<number, () => void>()
-    redis.answer = (number) => new Promise((resolve) => held.set(number, () => resolve(['done', number])))
-    return held
+describe('a read', () => {
+  it('takes no number, and does not wait for those that others have', async () => {
+    const held = holdAll()
+    const all = Array.from({ length: 17 }, () => run())
+    await vi.waitFor(() => expect(held.size).toBe(16))
+
+    const found = read()
+    await vi.waitFor(() => expect(held.has(0)).toBe(true))
+    held.get(0)?.()
+
+    expect(await found).toEqual(['done', 0])
+    expect(redis.numbers.filter((number) => number > 16)).toEqual([])
+
+    held.get(1)?.()
+    await vi.waitFor(() => expect(held.has(17)).toBe(true))
+    for (const answer of held.values()) answer()
+    await Promise.all(all)
+  })
+
+  it('is repeated while the store is away, and given up when that has been waited for', async () => {
+    vi.useFakeTimers()
+    redis.answer = async () => {
+      throw lost
+    }
+    const started = performance.now()
+
+    const given = read().catch((error) => ({ error, afterMs: performance.now() - started }))
+    await vi.runAllTimersAsync()
+
+    expect(await given).toEqual({ error: lost, afterMs: expect.closeTo(READ_FOR_MS, -3) })
+    expect(redis.numbers.length).toBeGreaterThan(1)
+  })
+
+  it('gets a store that does not know the queue told of it', async () => {
+    redis.answer = async (_number, nth) => (nth === 1 ? ['unregistered'] : ['done'])
+
+    expect(await read()).toEqual(['done'])
+    expect(registrations).toEqual([true])
+  })
+})
+
+describe('a signal', () => {
+  const reason = new Error('enough')
+  let given: AbortController
+
+  beforeEach(() => {
+    given = new AbortController()
+  })
+
+  function runGiven() {
+    return requests.run(script, (request, server) => ({ request, server }), { signal: given.signal })
   }
 
+  it('that is aborted while the store is waited for lets nothing be sent, and others go on', async () => {
+    const connected = withResolvers<void>()
+    redis.ready = () => connected.promise
+    const running = runGiven()
+
+    given.abort(reason)
+    connected.resolve()
+
+    await expect(running).rejects.toBe(reason)
+    expect(redis.numbers).toEqual([])
+    expect(await run()).toEqual(['done', 2])
+  })
+
+  it('that is aborted after tries that were not sent ends them', async () => {
+    redis.answer = async () => {
+      given.abort(reason)
+      throw notSent
+    }
+
+    await expect(runGiven()).rejects.toBe(reason)
+    expect(redis.numbers).toEqual([1])
+  })
+
+  it('that is aborted when the call may have run leaves it to be repeated until that is known', async () => {
+    redis.answer = async (number, nth) => {
+      if (nth === 3) return ['done', number]
+      given.abort(reason)
+      throw nth === 1 ? lost : notSent
+    }
+
+    expect(await runGiven()).toEqual(['done', 1])
+    expect(redis.numbers).toEqual([1, 1, 1])
+  })
+})
+
+/** Lets each request be answered by hand. */
+function holdAll(): Map<number, () => void> {
+  const held = new Map<number, () => void>()
+  redis.answer = (number) => new Promise((resolve) => held.set(number, () => resolve(['done', number])))
+  return held
+}
+
+describe('the window of 16', () => {
   it('lets no request out while one sixteen numbers older is unanswered', async () => {
     const held = holdAll()
     const all = Array.from({ length: 20 }, () => run())

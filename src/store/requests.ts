@@ -148,7 +148,7 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
     args: (request: number, serverId: string) => A,
     options: CallOptions,
   ): Promise<readonly unknown[]> {
-    if (!onlyReads(script)) return this.#numbered(script, args, options)
+    if (!script.isReadOnly) return this.#numbered(script, args, options)
     const read = async () => {
       await this.#redis.ready()
       const reply = await runScript(this.#redis, script, this.#keys as unknown as K, args(0, this.#redis.serverId))
@@ -222,8 +222,4 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
 
 function waitsForReplicas({ name }: { readonly name: string }): boolean {
   return !UNCONFIRMED.has(name)
-}
-
-function onlyReads({ source }: { readonly source: string }): boolean {
-  return source.startsWith('#!lua flags=no-writes')
 }

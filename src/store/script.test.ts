@@ -27,7 +27,15 @@ function makeScript<
 >(body: string, keys: Script<Keys, Args>['keys'], args: Script<Keys, Args>['args']): Script<Keys, Args> {
   const source = `#!lua\n${body}`
   const sha = createHash('sha1').update(source).digest('hex')
-  return { name: 'a-script', source, sha, keys, args, origins: [{ line: 2, file: 'a-script.lua', fileLine: 2 }] }
+  return {
+    name: 'a-script',
+    source,
+    sha,
+    isReadOnly: false,
+    keys,
+    args,
+    origins: [{ line: 2, file: 'a-script.lua', fileLine: 2 }],
+  }
 }
 
 const echo = makeScript<EchoKeys, EchoArgs>(

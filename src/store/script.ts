@@ -15,6 +15,8 @@ export interface Script<
   readonly name: string
   /** SHA-1 of the source: what Redis knows the script by. */
   readonly sha: string
+  /** It has the flag by which Redis refuses it to write. */
+  readonly isReadOnly: boolean
   readonly source: string
   /** In the order of KEYS. */
   readonly keys: readonly (keyof Keys & string)[]
@@ -27,7 +29,10 @@ export interface Script<
 export function scriptOf<
   Keys extends { [Name in keyof Keys]: string },
   Args extends { [Name in keyof Args]: ScriptValue },
->(head: Pick<Script<Keys, Args>, 'name' | 'sha' | 'keys' | 'args'>, parts: ScriptParts): Script<Keys, Args> {
+>(
+  head: Pick<Script<Keys, Args>, 'name' | 'sha' | 'isReadOnly' | 'keys' | 'args'>,
+  parts: ScriptParts,
+): Script<Keys, Args> {
   let text: ReturnType<typeof putTogether> | undefined
   const read = () => {
     text ??= putTogether(parts)
