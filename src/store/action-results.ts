@@ -9,7 +9,7 @@ const PAGE = 500
 // Results are read as many at once as will probably have so many bytes; the first few tell how large they are.
 const PAGE_BYTES = 1_000_000
 const FIRST_RESULTS = 16
-const READ_FOR_MS = 30_000
+const RESULTS_FOR_MS = 30_000
 
 interface Source {
   readonly redis: Redis
@@ -79,7 +79,7 @@ function decodeLetter(jobKey: string, text: string): ActionLetter | [] {
 
 /** Somebody may be in the middle of a long download: a connection that comes back is waited for. */
 function read({ redis }: Source, command: string, args: readonly (string | number)[]): Promise<unknown> {
-  return repeatWhileUnavailable(() => redis.callWith(command, args), READ_FOR_MS)
+  return repeatWhileUnavailable(() => redis.callWith(command, args), RESULTS_FOR_MS)
 }
 
 async function* linesOf(source: Source, sequences: readonly string[]): AsyncGenerator<string> {
