@@ -24,9 +24,10 @@ interface RegistrationParts {
 export class Registration {
   readonly #parts: RegistrationParts
   #registered: Promise<void> | undefined
+  /** One has ended well, whoever asked for it. */
+  #isKnown = false
   /** As the store said; '' before the first registration has ended, however many are under way. */
   #knownSince = ''
-
   constructor(parts: RegistrationParts) {
     this.#parts = parts
   }
@@ -42,8 +43,9 @@ export class Registration {
   /** The same for whoever only looks: without a connection it rejects when that has been waited for. */
   async readable(): Promise<void> {
     const { redis, place } = this.#parts
-    // By a call that is answered: a connection that was just lost looks as if it were there.
-    if (this.#knownSince === '') await repeatWhileUnavailable(() => isRegistered(redis, place.keys), READ_FOR_MS)
+    // By a call that is answered: a connection that was just lost looks as if it were there. Not before each read: one of a
+    // queue that is gone is told so.
+    if (!this.#isKnown) await repeatWhileUnavailable(() => isRegistered(redis, place.keys), READ_FOR_MS)
     await this.ready()
   }
 
@@ -54,8 +56,14 @@ export class Registration {
 
   /** @param isAgain - The store does not know the queue. If it did once, it has forgotten its grants as well. */
   async register(isAgain: boolean): Promise<void> {
-    const { redis, place, declaration, isObserver, declare } = this.#parts
-    if (isObserver) return this.#assertKnown()
+    if (this.#parts.isObserver) await this.#assertKnown()
+    else await this.#declare(isAgain)
+    this.#isKnown = true
+    this.#registered ??= Promise.resolve()
+  }
+
+  async #declare(isAgain: boolean): Promise<void> {
+    const { redis, place, declaration, declare } = this.#parts
     const knewSince = isAgain ? this.#knownSince : ''
     let knownSince: string
     do {

@@ -91,3 +91,20 @@ describe('a queue that is only observed', () => {
     await expect(observed('nowhere').tenant('acme').pause()).rejects.toMatchObject({ code: 'SLUICE_UNKNOWN_QUEUE' })
   })
 })
+
+describe('a process that only looks', () => {
+  it('asks once whether the queue is there, and is told when it is gone', async () => {
+    await engine.queue().counts()
+    const looking = observed()
+    await looking.counts()
+    const client = engine.server.client()
+    await client.config('RESETSTAT')
+
+    for (let look = 0; look < 3; look++) await looking.counts()
+    const asked = await client.info('commandstats')
+    await client.flushall()
+
+    expect(asked).not.toMatch(/cmdstat_(hexists|get):/)
+    await expect(looking.counts()).rejects.toMatchObject({ code: 'SLUICE_UNKNOWN_QUEUE' })
+  })
+})

@@ -2,7 +2,9 @@ import { expect, it, onTestFinished } from 'vitest'
 import { type Queue, Sluice } from '../../src/index.ts'
 import { Metrics } from '../../src/observe/metrics.ts'
 import { storeOf } from '../../src/sluice.ts'
+import { keyPrefix } from '../../src/store/keys.ts'
 import { startRedis } from '../../src/testing/redis-server.ts'
+import { until } from '../support/until.ts'
 
 const COMMAND_MS = 3_000
 // What waits twice takes as long again, and what is repeated as a change is takes 45 s; a machine that is busy takes less.
@@ -43,7 +45,7 @@ const reads: Record<string, (process: Process) => Promise<unknown>> = {
   metrics: ({ metrics }) => metrics.expose({ openStreams: 0, connections: 0 }),
 }
 
-it.each(['has known it', 'has never met it'])(
+it.each(['has known it', 'has never met it', 'has only looked for work in it'])(
   'every read rejects when Redis was waited for as long as a command may take, in a process that %s and waits to change things',
   async (how) => {
     const server = await startRedis()
@@ -57,6 +59,11 @@ it.each(['has known it', 'has never met it'])(
       await server.stop()
     })
     if (how === 'has known it') await Promise.all([queue.counts(), limit.status()])
+    if (how === 'has only looked for work in it') {
+      queue.process('T', () => {})
+      const client = server.client()
+      await until(async () => (await client.zcard(`${keyPrefix('sluice', 'q')}idle`)) === 1)
+    }
     await server.kill()
     // More than may be under way at once: whoever only looks does not wait behind them.
     const changes = [() => limit.reset(), ...Array(20).fill(() => queue.pause())].map((change) => change())
