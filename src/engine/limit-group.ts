@@ -14,6 +14,8 @@ export class LimitGroup {
   readonly #redis: Redis
   readonly #rules: Record<string, LimitRule> = {}
   #registered: Promise<void> | undefined
+  /** As the store said; '' before the first registration has ended. */
+  #knownSince = ''
 
   constructor(parts: { name: string; prefix: string; client: string; redis: Redis; clock: Clock }) {
     this.name = parts.name
@@ -23,7 +25,8 @@ export class LimitGroup {
       client: parts.client,
       redis: parts.redis,
       keys: groupKeys(parts.prefix, parts.name, parts.client),
-      register: (isAgain) => this.#register(isAgain),
+      register: () => this.#register(),
+      knownSince: () => this.#knownSince,
     })
   }
 
@@ -34,7 +37,7 @@ export class LimitGroup {
 
   /** Registered once per process; again when the store turns out to have lost them. */
   ready(giveUpAfterMs?: number): Promise<void> {
-    this.#registered ??= this.#register(false, giveUpAfterMs).catch((error: unknown) => {
+    this.#registered ??= this.#register(giveUpAfterMs).catch((error: unknown) => {
       this.#registered = undefined
       throw error
     })
@@ -51,10 +54,9 @@ export class LimitGroup {
     await this.ready()
   }
 
-  async #register(isAgain: boolean, giveUpAfterMs?: number): Promise<void> {
-    // What was known and is no more took what was granted with it.
-    const hasForgotten = isAgain && this.#registered !== undefined
-    const options = { isAgain: hasForgotten, ...(giveUpAfterMs !== undefined && { giveUpAfterMs }) }
-    await registerLimits(this.#redis, this.requests.keys, this.#rules, options)
+  /** A store that was emptied since the last time has forgotten what was granted: the limits close as after a restart. */
+  async #register(giveUpAfterMs?: number): Promise<void> {
+    const options = { knewSince: this.#knownSince, ...(giveUpAfterMs !== undefined && { giveUpAfterMs }) }
+    this.#knownSince = await registerLimits(this.#redis, this.requests.keys, this.#rules, options)
   }
 }

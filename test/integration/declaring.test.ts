@@ -128,6 +128,21 @@ describe('a Redis that was emptied', () => {
     expect(await byName.limits.list()).toMatchObject([{ name: 'queue', limit: 60, closedUntil: expect.any(Number) }])
   })
 
+  it('closes a limit that is used without a queue for whoever knew it, although a process came first that did not', async () => {
+    const upstream = { kind: 'bucket', limit: 60, windowMs: 60_000 } as const
+    const limit = engine.sluice().limit('upstream', upstream)
+    await limit.acquire()
+
+    await empty()
+    const newcomer = await engine.sluice().limit('upstream', upstream).acquire()
+    const permit = await limit.acquire()
+
+    expect(newcomer).toMatchObject({ granted: true })
+    expect(permit).toMatchObject({ granted: false })
+    // For a minute and more, where what the newcomer was granted is back after a second.
+    expect(permit.waitMs).toBeGreaterThan(50_000)
+  })
+
   it('gets them back also from a worker that runs, before that starts one job without them', async () => {
     const worker = engine.queue({ limits: { queue: { kind: 'concurrency', max: 2 } } })
     const [started, emptied, done] = [withResolvers<void>(), withResolvers<void>(), new Countdown(30)]

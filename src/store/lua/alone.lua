@@ -5,8 +5,13 @@ local group = require "group"
 local alone = {}
 
 -- `names` from the place `from` on. `server` is empty where the script only reads. Nil when the store does not know one
--- of them.
-function alone.open(limits_key, queues_key, names, from, count, server, now)
+-- of them, or was emptied after `known_since`: when it came to know the group, as the caller was told; empty: it does
+-- not say. (An older version has not noted it.)
+function alone.open(limits_key, queues_key, names, from, count, server, now, known_since)
+  local since = known_since ~= "" and redis.call("HGET", limits_key, "@since")
+  if since and since ~= known_since then
+    return nil
+  end
   local shared = {}
   for i = 1, count do
     local name = names[from + i - 1]

@@ -51,10 +51,7 @@ export type Acquire = (request: AcquireRequest) => Promise<AcquireReply>
 
 /** Limits attached to a queue, or to one of its levels. */
 export function acquirePermits(requests: Requests, request: AcquireRequest): Promise<AcquireReply> {
-  return acquire(request, (args, options) => {
-    const withSince = (number: number, server: string) => ({ ...args(number, server), knownSince: requests.knownSince })
-    return requests.run(script, withSince, options)
-  })
+  return acquire(requests, request, (args, options) => requests.run(script, args, options))
 }
 
 type Arguments = (
@@ -64,6 +61,7 @@ type Arguments = (
   nowGiven: string
   request: number
   server: string
+  knownSince: string
   level: string
   staleFence: number
   stalePermits: number
@@ -74,6 +72,7 @@ type Arguments = (
 
 /** How both scripts are called and decoded. */
 export async function acquire(
+  requests: { readonly knownSince: string },
   { limits, level, permits, stale, nowUs = '', giveUpAfterMs }: AcquireRequest,
   run: (args: Arguments, options: { giveUpAfterMs?: number }) => Promise<readonly unknown[]>,
 ): Promise<AcquireReply> {
@@ -82,6 +81,7 @@ export async function acquire(
     nowGiven: nowUs,
     request,
     server,
+    knownSince: requests.knownSince,
     level,
     staleFence: Number(stale?.fence ?? 0),
     stalePermits: stale?.permits ?? 0,

@@ -15,19 +15,20 @@ local client_key = KEYS[3] -- hash: replies to the client's last requests
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local server = ARGV[3] -- id of the server the client is connected to
-local level = ARGV[4] -- of the callers
-local stale_fence = tonumber(ARGV[5]) -- of grants that came too late to be used
-local stale_permits = tonumber(ARGV[6]) -- how many these are
-local stale_members = ARGV[7] -- of pools that had granted them: "<limit>=<member>=<permits>", joined by &
-local names = tonumber(ARGV[8]) -- how many limits
-local asked, asked_from = ARGV, 9 -- list: the limits, then pairs: callers in a row, permits of each
+local known_since = ARGV[4] -- when the store came to know the group, as the caller was told; empty: it does not say
+local level = ARGV[5] -- of the callers
+local stale_fence = tonumber(ARGV[6]) -- of grants that came too late to be used
+local stale_permits = tonumber(ARGV[7]) -- how many these are
+local stale_members = ARGV[8] -- of pools that had granted them: "<limit>=<member>=<permits>", joined by &
+local names = tonumber(ARGV[9]) -- how many limits
+local asked, asked_from = ARGV, 10 -- list: the limits, then pairs: callers in a row, permits of each
 
 local known = requests.recall(client_key, request)
 if known then
   return known
 end
 local now = time.now(now_given)
-local q = alone.open(group_limits_key, group_queues_key, asked, asked_from, names, server, now)
+local q = alone.open(group_limits_key, group_queues_key, asked, asked_from, names, server, now, known_since)
 if not q then
   return { "unregistered" }
 end

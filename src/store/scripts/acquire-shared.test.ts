@@ -14,16 +14,16 @@ const slow = { kind: 'bucket', limit: 10, windowMs: 1_000, burst: 2, jitterMs: 0
 const daily = { kind: 'window', limit: 3, windowMs: 86_400_000 } as const
 const tokens = { kind: 'quota', threshold: 0, pool: ['x', 'y'] } as const
 
-async function begin(definitions: Record<string, Parameters<typeof parseLimit>[1]>, isAgain = false): Promise<void> {
+async function begin(definitions: Record<string, Parameters<typeof parseLimit>[1]>, knewSince = ''): Promise<void> {
   await store.empty()
   store.group = 'gitlab'
   const rules = Object.fromEntries(Object.entries(definitions).map(([name, each]) => [name, parseLimit(name, each)]))
-  await registerLimits(store.redis, store.groupRequests().keys, rules, { isAgain, nowUs: store.nowUs })
+  await registerLimits(store.redis, store.groupRequests().keys, rules, { knewSince, nowUs: store.nowUs })
 }
 
-function ask(permits: number[], request: Partial<AcquireRequest> = {}) {
+function ask(permits: number[], request: Partial<AcquireRequest> = {}, requests = store.groupRequests()) {
   const asked = { limits: ['slow'], level: 'normal', permits, stale: undefined, nowUs: store.nowUs } as const
-  return acquireShared(store.groupRequests(), { ...asked, ...request })
+  return acquireShared(requests, { ...asked, ...request })
 }
 
 /** What callers in a row got: how many of them `yes` and what remains after the last, or how long to wait in ms. */
@@ -194,7 +194,7 @@ it('has two seconds of a long window as used after a restart, and what has passe
   await begin({ hourly })
   store.serverId = 'server-2'
   const restarted = await answersTo([1], { limits: ['hourly'] })
-  await begin({ hourly }, true)
+  await begin({ hourly }, '900000000')
 
   // 0.06 rounded up; 1,000 s of 3,600.
   expect(restarted).toEqual(['yes 98'])
@@ -212,4 +212,18 @@ it('runs while Redis is out of memory', async () => {
   await begin({ slow })
 
   expect(await store.outOfMemory(() => answersTo([1]))).toEqual(['yes 1'])
+})
+
+it('tells a caller who knew the group before the store was emptied to register, and neither grants nor learns', async () => {
+  await begin({ slow })
+  const before = store.groupRequestsKnowing('900000000')
+  const lesson = { limit: 'slow', permits: 1, fence: '', pushback: { retryAfterMs: 5 }, reading: undefined }
+
+  const { changes } = await store.changesOf(async () => {
+    await expect(ask([1], {}, before)).rejects.toThrow('unregistered')
+    await expect(learnShared(before, { ...lesson, nowUs: store.nowUs })).rejects.toThrow('unregistered')
+  })
+
+  expect(changes).toEqual({})
+  expect(await ask([1], {}, store.groupRequestsKnowing('1000000000'))).toMatchObject({ answers: [{ isGranted: true }] })
 })

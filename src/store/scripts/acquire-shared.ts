@@ -5,5 +5,5 @@ import { type AcquireReply, type AcquireRequest, acquire } from './acquire-permi
 
 /** Limits shared by the queues of a group. */
 export function acquireShared(requests: Requests<GroupKeys>, request: AcquireRequest): Promise<AcquireReply> {
-  return acquire(request, (args, options) => requests.run(script, args, options))
+  return acquire(requests, request, (args, options) => requests.run(script, args, options))
 }

@@ -12,19 +12,20 @@ local client_key = KEYS[3] -- hash: replies to the client's last requests
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local server = ARGV[3] -- id of the server the client is connected to
-local member = ARGV[4] -- of a pool, that granted the call; else empty
-local permits = tonumber(ARGV[5]) -- of the call
-local fence = ARGV[6] -- of its grant; empty: unknown
-local pushed = ARGV[7] -- µs for which the upstream pushed back; 0: it did not say; empty: it did not push back
-local reading = ARGV[8] -- "remaining:µs until it starts over:limit" by its word, or empty
-local names, names_from = ARGV, 9 -- list: the limit
+local known_since = ARGV[4] -- when the store came to know the group, as the caller was told; empty: it does not say
+local member = ARGV[5] -- of a pool, that granted the call; else empty
+local permits = tonumber(ARGV[6]) -- of the call
+local fence = ARGV[7] -- of its grant; empty: unknown
+local pushed = ARGV[8] -- µs for which the upstream pushed back; 0: it did not say; empty: it did not push back
+local reading = ARGV[9] -- "remaining:µs until it starts over:limit" by its word, or empty
+local names, names_from = ARGV, 10 -- list: the limit
 
 local known = requests.recall(client_key, request)
 if known then
   return known
 end
 local now = time.now(now_given)
-local q = alone.open(group_limits_key, group_queues_key, names, names_from, 1, server, now)
+local q = alone.open(group_limits_key, group_queues_key, names, names_from, 1, server, now, known_since)
 if not q then
   return { "unregistered" }
 end

@@ -19,6 +19,7 @@ export async function learnShared(requests: Requests<GroupKeys>, lesson: SharedL
   await requests.run(script, (request, server) => ({
     request,
     server,
+    knownSince: requests.knownSince,
     ...encodeLesson(lesson),
     names: [lesson.limit],
   }))

@@ -9,7 +9,7 @@ local now_given = ARGV[1] -- µs; empty: the server's time
 local names, names_from = ARGV, 2 -- list: the limits
 
 local now = time.now(now_given)
-local q = alone.open(group_limits_key, group_queues_key, names, names_from, #names - names_from + 1, "", now)
+local q = alone.open(group_limits_key, group_queues_key, names, names_from, #names - names_from + 1, "", now, "")
 if not q then
   return { "unregistered" }
 end

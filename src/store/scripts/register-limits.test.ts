@@ -11,9 +11,9 @@ beforeEach(async () => {
   store.group = 'gitlab'
 })
 
-function register(rate: string, isAgain = false): Promise<void> {
+function register(rate: string, knewSince = ''): Promise<string> {
   const rules = { gitlab: parseLimit('gitlab', rate) }
-  return registerLimits(store.redis, store.groupRequests().keys, rules, { isAgain, nowUs: store.nowUs })
+  return registerLimits(store.redis, store.groupRequests().keys, rules, { knewSince, nowUs: store.nowUs })
 }
 
 async function limitNow(): Promise<number | undefined> {
@@ -22,12 +22,14 @@ async function limitNow(): Promise<number | undefined> {
 }
 
 it('makes limits known to their group', async () => {
-  const { changes } = await store.changesOf(() => register('10/s'))
+  const { reply, changes } = await store.changesOf(() => register('10/s'))
 
+  expect(reply).toBe('1000000000')
   expect(changes).toEqual({
     '@limits': {
       '@restarts': '0:0',
       '@server': 'server-1',
+      '@since': '1000000000',
       'gitlab/rule': '{"burst":1,"count":10,"jitter":50000,"kind":"bucket","name":"gitlab","window":1000000}',
     },
   })
@@ -46,7 +48,7 @@ it('takes over what later code declares, but not against an operator’s change'
 })
 
 it('closes the limits of a store that has lost them, as after a restart', async () => {
-  await register('10/s', true)
+  await register('10/s', '900000000')
 
   const [row] = await readSharedLimits(store.groupRequests(), ['gitlab'], store.nowUs)
   expect(row).toMatchObject({ available: 0, opensInUs: 1_050_000 })
@@ -56,14 +58,26 @@ it('closes the limits of a store that has lost them, as after a restart', async 
 it('closes them also when a process has made them known again that did not know them, and once', async () => {
   await register('10/s')
   store.now += 2_000_000
-  await register('10/s', true)
+  await register('10/s', '900000000')
   const lostAt = store.nowUs
   store.now += 500_000
 
-  const { changes } = await store.changesOf(() => register('10/s', true))
+  const { changes } = await store.changesOf(() => register('10/s', '900000000'))
 
   expect(changes).toEqual({})
   const [row] = await readSharedLimits(store.groupRequests(), ['gitlab'], store.nowUs)
   expect(row).toMatchObject({ available: 0, opensInUs: 550_000 })
   expect((await store.dump())['@limits']).toMatchObject({ hash: { '@lost': lostAt, '@restarts': `1:${lostAt}` } })
+})
+
+it('leaves them open for a caller that knows them as they are, and for one that knew them before that was noted', async () => {
+  const since = await register('10/s')
+  const known = await store.changesOf(() => register('10/s', since))
+  await store.client.hdel('test:{gitlab}:@limits', '@since')
+  const older = await store.changesOf(() => register('10/s', '0'))
+
+  expect([known, older]).toEqual([
+    { reply: since, changes: {} },
+    { reply: '0', changes: {} },
+  ])
 })

@@ -5,21 +5,25 @@ import { runScript } from '../script.ts'
 import { registerLimits as script } from '../scripts.generated.ts'
 import type { LimitRule } from '../settings.ts'
 
-/** Safe to repeat, so it needs no request number. */
+/**
+ * Answers when the store came to know the group. Safe to repeat, so it needs no request number.
+ * @param options.knewSince - What this answered before; '': this process has not registered them yet.
+ */
 export async function registerLimits(
   store: Redis,
   keys: GroupKeys,
   rules: Readonly<Record<string, LimitRule>>,
-  options: { isAgain: boolean; giveUpAfterMs?: number; nowUs?: string },
-): Promise<void> {
+  options: { knewSince: string; giveUpAfterMs?: number; nowUs?: string },
+): Promise<string> {
   const redis = store.at(keys.groupLimits)
-  await repeatWhileUnavailable(async () => {
+  return repeatWhileUnavailable(async () => {
     await redis.ready()
-    await runScript(redis, script, keys, {
+    const reply = await runScript(redis, script, keys, {
       nowGiven: options.nowUs ?? '',
       server: redis.serverId,
       declared: JSON.stringify(rules),
-      isAgain: options.isAgain ? 1 : 0,
+      knewSince: options.knewSince,
     })
+    return (reply as ['registered', string])[1]
   }, options.giveUpAfterMs)
 }

@@ -100,7 +100,7 @@ end
 if wanted.shared then
   local register = require "register_shared"
   local own = string.match(queue_key, "}:(.*):queue$")
-  register.limits(group_limits_key, wanted.shared, server, now, has_forgotten)
+  register.limits(group_limits_key, wanted.shared, server, now, has_forgotten, "")
   redis.call("ZADD", group_queues_key, "NX", "0", own)
 end
 return { "registered", known_since }

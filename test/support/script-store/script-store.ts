@@ -172,13 +172,18 @@ export class ScriptStore {
   groupRequests(client = 'caller'): Requests<GroupKeys> {
     const known = this.#groupRequests.get(client)
     if (known) return known
+    const requests = this.groupRequestsKnowing('', client)
+    this.#groupRequests.set(client, requests)
+    return requests
+  }
+
+  /** The same of one that was told since when the store knows the group. */
+  groupRequestsKnowing(since: string, client = 'knowing'): Requests<GroupKeys> {
     const keys = groupKeys(PREFIX, this.group, client)
     const register = async () => {
       throw new Error('unregistered')
     }
-    const requests = new Requests<GroupKeys>({ client, redis: this.redis, keys, register })
-    this.#groupRequests.set(client, requests)
-    return requests
+    return new Requests<GroupKeys>({ client, redis: this.redis, keys, register, knownSince: () => since })
   }
 
   /** Forgets how far a client has counted: its next request has number 1 again, as when a reply was lost. */
