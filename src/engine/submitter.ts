@@ -13,6 +13,7 @@ import {
   type SubmitLine,
   submitJobs,
 } from '../store/scripts/submit-jobs.ts'
+import type { SettingValues } from '../store/settings.ts'
 import { pauseFor } from './pause-for.ts'
 import type { JobInput, PackedJob, Packer } from './submission.ts'
 
@@ -261,7 +262,7 @@ export class Submitter {
    * later, when jobs may have left.
    */
   async #fullError(line: Line): Promise<QueueFullError> {
-    const { max_pending: queue, max_pending_tenant: tenant } = (await readSettings(this.#requests)).values
+    const { max_pending: queue, max_pending_tenant: tenant } = await this.#bounds()
     if (tenant === 0 || (queue > 0 && (await this.#isQueueFull(queue)))) {
       return new QueueFullError({ queue: this.#queue, maxPending: queue })
     }
@@ -270,6 +271,10 @@ export class Submitter {
 
   #closedError({ tenant, lane }: Line): ActionClosedError {
     return new ActionClosedError({ action: `${this.#queue}:${tenant}:${actionOfLane(lane)}` })
+  }
+
+  async #bounds(): Promise<SettingValues> {
+    return (await repeatWhileUnavailable(() => readSettings(this.#requests))).values
   }
 
   async #isQueueFull(maxPending: number): Promise<boolean> {

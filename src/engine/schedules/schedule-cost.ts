@@ -1,5 +1,6 @@
 import { InvalidOptionsError } from '../../errors.ts'
 import { toToken } from '../../store/names.ts'
+import { repeatWhileUnavailable } from '../../store/repeat.ts'
 import type { Requests } from '../../store/requests.ts'
 import { type LimitRow, readLimits } from '../../store/scripts/read-limits.ts'
 import type { ScheduleJob } from './schedule-input.ts'
@@ -11,7 +12,7 @@ import type { ScheduleJob } from './schedule-input.ts'
 export async function checkScheduleCost(requests: Requests, name: string, job: ScheduleJob): Promise<void> {
   const { cost = 1, level = 'normal', tenant = 'default' } = job
   if (cost === 1) return
-  const { rows } = await readLimits(requests, toToken(tenant))
+  const { rows } = await repeatWhileUnavailable(() => readLimits(requests, toToken(tenant)))
   const isMet = ({ scope, kind }: LimitRow) =>
     (scope === 'queue' || scope === 'tenant' || scope === level) && (kind === 'bucket' || kind === 'window')
   const [least] = rows.filter(isMet).sort((a, b) => a.limit - b.limit)
