@@ -17,6 +17,7 @@ import { type Level, levels } from '../store/names.ts'
 import type { Declaration, DeclaredSettings, LimitRules, SettingValues } from '../store/settings.ts'
 import { repeatingAuditRules } from './audit/audit-options.ts'
 import { backoffRules, checkBackoffs, congestionValues } from './congestion-options.ts'
+import { jobBounds } from './job-bounds.ts'
 
 /**
  * Options of a queue. What is marked *shared* is stored with the queue and holds for every process that uses it; what a process
@@ -234,9 +235,9 @@ export const queueRules = {
   maxWaitMs: integer({ min: 0, max: day, default: 60_000 }),
   leaseMs: integer({ min: 100, max: day, default: 15_000 }),
   maxStalls: integer({ min: 0, max: 20, default: 5 }),
-  maxRetries: integer({ min: 0, max: 1_000, default: 3 }),
+  maxRetries: integer({ min: 0, max: jobBounds.maxRetries, default: 3 }),
   maxThrottles: integer({ min: 0, max: 1_000_000, default: 100 }),
-  jobTimeoutMs: integer({ min: 1, max: day, default: 30_000 }),
+  jobTimeoutMs: integer({ min: 1, max: jobBounds.timeoutMs, default: 30_000 }),
   unknownTypeMs: integer({ min: 0, max: 30 * day, default: 3_600_000 }),
   shutdownGraceMs: integer({ min: 0, max: day, default: 30_000 }),
   maxPayloadBytes: integer({ min: 2, max: 64 * 1024 * 1024, default: 262_144 }),
@@ -351,8 +352,8 @@ export const servedLevels = optional((value: unknown, path: string, report: Repo
 
 export const processRules = {
   concurrency: integer({ min: 1, max: 100_000, default: 10 }),
-  timeoutMs: optional(integer({ min: 1, max: 86_400_000 })),
-  maxRetries: optional(integer({ min: 0, max: 1_000 })),
+  timeoutMs: optional(integer({ min: 1, max: jobBounds.timeoutMs })),
+  maxRetries: optional(integer({ min: 0, max: jobBounds.maxRetries })),
   upstream: optional(text({ maxLength: 64 })),
   levels: servedLevels,
 }

@@ -13,6 +13,7 @@ import {
 } from '../store/names.ts'
 import { encodeRecord } from '../store/record.ts'
 import type { LineKind } from '../store/scripts/submit-jobs.ts'
+import { jobBounds } from './job-bounds.ts'
 import { payloadText } from './payload.ts'
 
 /** One job to be submitted. */
@@ -86,8 +87,6 @@ export interface FixedPlace {
   readonly level: Level
   readonly laneToken: string
 }
-
-const longestDelayMs = 366 * 86_400_000
 
 /**
  * Checks and packs jobs that share defaults. Names are checked once and remembered: a stream has a million jobs and
@@ -221,13 +220,13 @@ function instantOf(delayMs: unknown, runAt: unknown, nowMs: number, fail: (probl
   if (delayMs === undefined && runAt === undefined) return ''
   if (delayMs !== undefined && runAt !== undefined) fail('it has both delayMs and runAt; give one')
   if (delayMs !== undefined) {
-    if (typeof delayMs !== 'number' || !(delayMs >= 0 && delayMs <= longestDelayMs)) {
-      fail(`its delayMs must be a number from 0 to ${longestDelayMs}`)
+    if (typeof delayMs !== 'number' || !(delayMs >= 0 && delayMs <= jobBounds.delayMs)) {
+      fail(`its delayMs must be a number from 0 to ${jobBounds.delayMs}`)
     }
     return delayMs === 0 ? '' : `+${Math.round((delayMs as number) * 1000)}`
   }
   const ms = runAt instanceof Date ? runAt.getTime() : runAt
-  if (typeof ms !== 'number' || !(ms >= 0 && ms <= nowMs + longestDelayMs)) {
+  if (typeof ms !== 'number' || !(ms >= 0 && ms <= nowMs + jobBounds.delayMs)) {
     fail('its runAt must be a date, or ms since 1970, at most a year ahead')
   }
   return `@${Math.round((ms as number) * 1000)}`
@@ -240,14 +239,9 @@ function delayOf(instant: string, nowMs: number): number | undefined {
   return instant.startsWith('+') ? ms : Math.max(0, ms - nowMs)
 }
 
-const largestCost = 1_000_000_000
-// As processors have it.
-const mostRetries = 1_000
-const longestTimeoutMs = 86_400_000
-
 function costOf(cost: unknown, fail: (problem: string) => never): number {
   if (cost === undefined) return 1
-  if (!isWithin(cost, 1, largestCost)) return fail(`its cost must be a whole number from 1 to ${largestCost}`)
+  if (!isWithin(cost, 1, jobBounds.cost)) return fail(`its cost must be a whole number from 1 to ${jobBounds.cost}`)
   return cost
 }
 
@@ -262,11 +256,11 @@ function optionsText(
   fail: (problem: string) => never,
 ): string {
   if (maxRetries === undefined && timeoutMs === undefined && delayMs === undefined) return ''
-  if (maxRetries !== undefined && !isWithin(maxRetries, 0, mostRetries)) {
-    fail(`its maxRetries must be a whole number from 0 to ${mostRetries}`)
+  if (maxRetries !== undefined && !isWithin(maxRetries, 0, jobBounds.maxRetries)) {
+    fail(`its maxRetries must be a whole number from 0 to ${jobBounds.maxRetries}`)
   }
-  if (timeoutMs !== undefined && !isWithin(timeoutMs, 1, longestTimeoutMs)) {
-    fail(`its timeoutMs must be a whole number from 1 to ${longestTimeoutMs}`)
+  if (timeoutMs !== undefined && !isWithin(timeoutMs, 1, jobBounds.timeoutMs)) {
+    fail(`its timeoutMs must be a whole number from 1 to ${jobBounds.timeoutMs}`)
   }
   return JSON.stringify({ maxRetries, timeoutMs, delayMs })
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { InvalidJobError, type QueueOptions } from '../../src/index.ts'
+import { InvalidJobError, type Queue, type QueueOptions } from '../../src/index.ts'
 import { busiestWindow } from '../support/arrivals.ts'
 import { Countdown } from '../support/countdown.ts'
 import { until } from '../support/until.ts'
@@ -93,4 +93,78 @@ it.each([0, -1, 1.5, Number.NaN, 1_000_000_001, '5' as never])('refuses a cost o
   )
 
   expect(await queue.counts()).toMatchObject({ submitted: 0 })
+})
+
+describe('a schedule is refused for its cost where a submit is', () => {
+  const bucket = '10/s'
+  const window = { kind: 'window', limit: 10, windowMs: 60_000 } as const
+  const quota = { kind: 'quota', threshold: 5 } as const
+  const concurrency = { kind: 'concurrency', max: 10 } as const
+  const own: Record<string, QueueOptions['limits']> = {
+    ...Object.fromEntries(
+      Object.entries({ bucket, window, quota, concurrency }).flatMap(([kind, limit]) => [
+        [`a ${kind} of the queue`, { queue: limit }],
+        [`a ${kind} of its level`, { levels: { low: limit } }],
+        [`a ${kind} of another level`, { levels: { high: limit } }],
+        [`a ${kind} of each tenant`, { tenant: limit }],
+      ]),
+    ),
+    'two limits, the narrow one first': { tenant: bucket, queue: '1000/s' },
+    'two limits, the wide one first': { queue: bucket, tenant: '1000/s' },
+  }
+  const shared = { bucket, window, quota }
+
+  /** For each cost, whether jobs of it are taken. */
+  async function taken(submit: (cost: number) => Promise<unknown>): Promise<Record<number, boolean>> {
+    const found: Record<number, boolean> = {}
+    for (const cost of [1, 2, 10, 11, 1_000]) {
+      found[cost] = await submit(cost).then(
+        () => true,
+        (error) => {
+          expect(error.message).toContain('could ever grant')
+          return false
+        },
+      )
+    }
+    return found
+  }
+
+  async function compare(queue: Queue): Promise<Record<number, boolean>> {
+    const job = { type: 'T', tenant: 'a', level: 'low' } as const
+    const submitted = await taken((cost) => queue.submit({ ...job, cost, delayMs: 3_600_000 }))
+    const scheduled = await taken((cost) => queue.schedules.set('dear', { every: '1h', job: { ...job, cost } }))
+    expect(scheduled).toEqual(submitted)
+    await queue.schedules.remove('dear')
+    return submitted
+  }
+
+  it.each(Object.entries(own))('under %s', async (_, limits) => {
+    await compare(engine.queue({ limits: limits ?? {} }))
+  })
+
+  it.each(Object.entries(shared))('under a shared %s, of the queue and of its level', async (_, definition) => {
+    const sluice = engine.sluice()
+    const upstream = sluice.limit('upstream', definition)
+
+    await compare(sluice.queue('of-queue', { limits: { upstream } }))
+    await compare(sluice.queue('of-level', { limits: { levels: { low: { upstream } } } }))
+  })
+
+  it('under a limit that its tenant alone has', async () => {
+    const queue = engine.queue({ limits: { tenant: '1000/s' } })
+    await queue.tenant('a').setLimits({ tenant: bucket })
+
+    expect(await compare(queue)).toEqual({ 1: true, 2: true, 10: true, 11: false, 1000: false })
+  })
+
+  it('under a limit of which each tenant gets its share only, one changed while running, and none any more', async () => {
+    const queue = engine.queue({ limits: { queue: bucket }, share: 'strict' })
+    for (const tenant of ['b', 'c', 'd']) await queue.submit({ type: 'T', tenant })
+
+    await compare(queue)
+    await queue.limits.change({ queue: '2/s' })
+    expect(await compare(queue)).toEqual({ 1: true, 2: true, 10: false, 11: false, 1000: false })
+    await queue.limits.remove('queue')
+    expect(await compare(queue)).toEqual({ 1: true, 2: true, 10: true, 11: true, 1000: true })
+  })
 })

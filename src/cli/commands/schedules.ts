@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { jobBounds } from '../../engine/job-bounds.ts'
 import type { ScheduleView } from '../../index.ts'
 import { levels } from '../../store/names.ts'
 import { newCommand, onCall } from '../command.ts'
@@ -99,7 +100,7 @@ interface SetOptions extends QueueServerOptions {
 }
 
 /** What a job may cost. */
-const costs = { min: 1, max: 1_000_000_000 }
+const costs = { min: 1, max: jobBounds.cost }
 
 function set(): Command {
   const command = newCommand('set <name>', {

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { definedOnly } from '../../defined-only.ts'
+import { jobBounds } from '../../engine/job-bounds.ts'
 import type { JobView } from '../../engine/job-view.ts'
 import type { JobOwner, Queue } from '../../engine/queue.ts'
 import { parseJobKey } from '../../store/names.ts'
@@ -13,24 +14,22 @@ import { notFound } from '../problem.ts'
 import { readers, submitters } from '../roles.ts'
 import type { ShapeOf } from '../view-shape.ts'
 
-const YEAR_MS = 366 * 86_400_000
-
 /** What may be said of one job, wherever it is submitted. */
 export const jobFields = {
   payload: z.unknown().optional().meta({ description: 'Anything JSON can hold.' }),
   id: jobId.optional().meta({ description: 'The same id of a tenant again is a no-op while it is known.' }),
   type: jobType.optional(),
-  delayMs: z.number().min(0).max(YEAR_MS).optional().meta({ description: 'Not before this long from now.' }),
+  delayMs: z.number().min(0).max(jobBounds.delayMs).optional().meta({ description: 'Not before this long from now.' }),
   runAt: z.number().min(0).optional().meta({ description: 'Not before this moment, in ms since 1970.' }),
   cost: z
     .number()
     .int()
     .min(1)
-    .max(1_000_000_000)
+    .max(jobBounds.cost)
     .optional()
     .meta({ description: 'In permits of every limit it stands under; 1 unless given.' }),
-  maxRetries: z.number().int().min(0).max(1_000).optional(),
-  timeoutMs: z.number().int().min(1).max(86_400_000).optional(),
+  maxRetries: z.number().int().min(0).max(jobBounds.maxRetries).optional(),
+  timeoutMs: z.number().int().min(1).max(jobBounds.timeoutMs).optional(),
 }
 
 const oneJob = z
