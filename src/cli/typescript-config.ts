@@ -12,19 +12,19 @@ export class NoTypeScriptError extends Error {}
  */
 export async function importTypeScript(path: string): Promise<unknown> {
   const canNode = 'typescript' in process.features && Boolean(process.features.typescript)
-  if (!canNode) {
-    const isTsxHere = import.meta.url.endsWith('.ts')
-    if (!isTsxHere) await registerTsx(path)
-    register(`data:text/javascript,${encodeURIComponent(asModules)}`)
-  }
+  // While this package is worked on, it runs by tsx itself.
+  const isTsxHere = import.meta.url.endsWith('.ts')
+  if (!canNode && !isTsxHere) await registerTsx(path)
+  const hooks = asModules(canNode && !isTsxHere ? 'module-typescript' : 'module')
+  register(`data:text/javascript,${encodeURIComponent(hooks)}`)
   return import(pathToFileURL(path).href)
 }
 
 /** The file and what it imports of its own; not what is installed. */
-const asModules = `export async function resolve(specifier, context, next) {
+const asModules = (format: 'module' | 'module-typescript') => `export async function resolve(specifier, context, next) {
   const found = await next(specifier, context)
   const isOwn = /\\.ts(\\?|$)/.test(found.url) && !found.url.includes('/node_modules/')
-  return isOwn ? { ...found, format: 'module' } : found
+  return isOwn ? { ...found, format: '${format}' } : found
 }`
 
 async function registerTsx(path: string): Promise<void> {

@@ -68,10 +68,12 @@ export class ClockedRedis implements Redis, ClockDweller {
     const before = this.#traffic.begun
     for (;;) {
       await this.#traffic.quiet()
+      // Whoever was only waiting for its connection sends now that it blocks.
+      await turn()
       const { begun } = this.#traffic
-      // The server answers those who block on a list before it reads this, so their answers are here when this one is.
-      // One that is closed meanwhile, or away, has nothing more to say.
-      await this.#redis.callEach('PING').catch(() => {})
+      // The server answers those who block on a list in the round in which it reads this, but perhaps a hair later: by the
+      // second answer theirs are here. One that is closed meanwhile, or away, has nothing more to say.
+      for (let rounds = 0; rounds < 2; rounds++) await this.#redis.callEach('PING').catch(() => {})
       for (let turns = 0; turns < TURNS; turns++) await turn()
       if (this.#traffic.begun === begun) return begun !== before
     }
