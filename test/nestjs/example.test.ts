@@ -141,7 +141,7 @@ describe('the application of the guide', () => {
         expect(held).toBeGreaterThan(0)
         expect(repeated.length).toBeLessThanOrEqual(held)
         expect(Math.max(...calls.values())).toBeLessThanOrEqual(2)
-        expect(await heir.get(`/promotions/acme/${sent.action}`)).toEqual({ state: 'COMPLETED', counts })
+        expect(await heir.get(`/promotions/acme/${sent.action}`)).toMatchObject({ state: 'COMPLETED', counts })
         expect(await heir.get('/health')).toMatchObject({ sluice: { status: 'up' } })
         await heir.said(/action\.completed: \S+ of acme/)
 
@@ -189,13 +189,16 @@ describe('the application of the guide', () => {
       const headers = { 'content-type': 'application/json' }
       const sent = body === undefined ? { method } : { method, headers, body: JSON.stringify(body) }
       const reply = await fetch(application.url + path, sent)
-      return { status: reply.status, text: await reply.text() }
+      return { status: reply.status, type: reply.headers.get('content-type'), text: await reply.text() }
     }
     const listed = async (query: string) =>
       JSON.parse((await ask('GET', `/operations/dead-letters${query}`)).text) as { letters: { key: string }[] }
 
     const paused = await ask('POST', `${tenant}/pause`)
     const { action: name } = await application.post<{ action: string }>('/promotions/operated', ['nobody'])
+    const other = await application.post<{ action: string }>('/promotions/operated', ['somebody'])
+    const canceled = await ask('DELETE', `/promotions/operated/${other.action}`)
+    const noneToCancel = await ask('DELETE', '/promotions/operated/other')
     const why = await ask('GET', `${tenant}/why`)
     const limits = await ask('PUT', `${tenant}/limits`, { calls: '20/s' })
     const noRate = await ask('PUT', `${tenant}/limits`, { calls: 'often' })
@@ -212,7 +215,10 @@ describe('the application of the guide', () => {
     const metrics = await ask('GET', '/metrics')
 
     expect([paused.status, resumed.status, retried.status]).toEqual([201, 201, 201])
-    expect(why).toMatchObject({ status: 200, text: expect.stringContaining('paused') })
+    const text = expect.stringContaining('text/plain')
+    expect(why).toMatchObject({ status: 200, type: text, text: expect.stringContaining('paused') })
+    expect(JSON.parse(canceled.text)).toMatchObject({ state: 'CANCELED', counts: { canceled: 1 } })
+    expect(noneToCancel.status).toBe(404)
     expect(JSON.parse(limits.text)).toMatchObject({ name: 'calls', limit: 20 })
     expect(JSON.parse(action.text)).toMatchObject({ counts: { total: 1, waiting: 1 } })
     expect(letters).toMatchObject({ total: 1, letters: [{ payload: { to: 'nobody' }, reason: 'discarded' }] })
@@ -222,6 +228,7 @@ describe('the application of the guide', () => {
     expect(noTenant).toMatchObject({ status: 400, text: expect.stringContaining('cannot be submitted') })
     expect(metrics).toMatchObject({
       status: 200,
+      type: text,
       text: expect.stringContaining('sluice_dead_letters_retried_total{queue="promotions"} 1'),
     })
   })

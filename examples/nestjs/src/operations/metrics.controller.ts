@@ -1,4 +1,10 @@
-import { Controller, Get, Header, type OnApplicationShutdown, ServiceUnavailableException } from '@nestjs/common'
+import {
+  Controller,
+  Get,
+  type OnApplicationShutdown,
+  ServiceUnavailableException,
+  StreamableFile,
+} from '@nestjs/common'
 import { type Queue, Sluice } from 'sluice'
 import { createServer } from 'sluice/http'
 import { InjectQueue } from 'sluice/nestjs'
@@ -13,13 +19,13 @@ export class MetricsController implements OnApplicationShutdown {
   ) {}
 
   @Get()
-  @Header('content-type', 'text/plain; version=0.0.4; charset=utf-8')
   async scrape() {
     // Sluice's own server, which does not listen here: it is asked within the process.
     this.server ??= createServer({ sluice: this.sluice, queues: { promotions: this.promotions } })
     const { statusCode, body } = await this.server.inject('/metrics')
-    if (statusCode !== 200) throw new ServiceUnavailableException(body)
-    return body
+    if (statusCode !== 200) throw new ServiceUnavailableException('The figures cannot be read at the moment.')
+    // Not a text with @Header: that would also be the type of an error's answer.
+    return new StreamableFile(Buffer.from(body), { type: 'text/plain; version=0.0.4; charset=utf-8' })
   }
 
   async onApplicationShutdown() {

@@ -1,4 +1,15 @@
-import { Body, Controller, Get, Header, NotFoundException, Param, ParseIntPipe, Post, Put, Query } from '@nestjs/common'
+import {
+  Body,
+  Controller,
+  Get,
+  NotFoundException,
+  Param,
+  ParseIntPipe,
+  Post,
+  Put,
+  Query,
+  StreamableFile,
+} from '@nestjs/common'
 import { describeExplanation, type Queue, Sluice } from 'sluice'
 import { InjectQueue } from 'sluice/nestjs'
 
@@ -10,9 +21,9 @@ export class OperationsController {
   ) {}
 
   @Get('tenants/:tenant/why')
-  @Header('content-type', 'text/plain; charset=utf-8')
   async why(@Param('tenant') tenant: string) {
-    return describeExplanation(await this.promotions.explain({ tenant })) // what it waits for, for people
+    const text = describeExplanation(await this.promotions.explain({ tenant })) // what it waits for, for people
+    return new StreamableFile(Buffer.from(text), { type: 'text/plain; charset=utf-8' })
   }
 
   @Post('tenants/:tenant/pause')

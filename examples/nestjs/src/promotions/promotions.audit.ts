@@ -6,7 +6,7 @@ import { OnQueueEvent, QueueEventsListener } from 'sluice/nestjs'
 export class PromotionsAudit {
   private readonly logger = new Logger(PromotionsAudit.name)
 
-  @OnQueueEvent(['action.completed', 'action.failed'])
+  @OnQueueEvent(['action.completed', 'action.failed', 'action.canceled'])
   ended({ type, tenant, action }: QueueEvent) {
     this.logger.log(`${type}: ${action} of ${tenant}`)
   }

@@ -1,4 +1,4 @@
-import { Body, Controller, Get, NotFoundException, Param, Post } from '@nestjs/common'
+import { Body, Controller, Delete, Get, NotFoundException, Param, Post } from '@nestjs/common'
 import type { Queue } from 'sluice'
 import { InjectQueue } from 'sluice/nestjs'
 
@@ -24,6 +24,12 @@ export class PromotionsController {
   async progress(@Param('tenant') tenant: string, @Param('action') name: string) {
     const view = await this.promotions.action(name, { tenant }).view()
     if (!view) throw new NotFoundException()
-    return { state: view.state, counts: view.counts }
+    return { state: view.state, counts: view.counts, etaMs: view.etaMs }
+  }
+
+  @Delete(':tenant/:action')
+  async cancel(@Param('tenant') tenant: string, @Param('action') name: string) {
+    const { state, counts } = await this.promotions.action(name, { tenant }).cancel()
+    return { state, counts } // what waited is dropped, what runs gets its signal
   }
 }

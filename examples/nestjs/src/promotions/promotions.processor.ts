@@ -14,7 +14,7 @@ export class PromotionsProcessor {
     const pushback = context.learn(reply) // of a 429, say: for how long, if it says so
     if (pushback) return throttled(pushback) // comes again then, costs no retry
     if (reply.status === 404) return discard('no such recipient') // a dead letter now
-    if (!reply.ok) throw new Error(`the partner answered ${reply.status}`) // retried, with growing pauses
+    if (!reply.ok) throw new Error(`the partner answered ${reply.status}`) // retried, 3 times, after 1, 2 and 4 s
     return { status: reply.status }
   }
 }
