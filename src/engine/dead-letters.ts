@@ -38,7 +38,6 @@ export class DeadLetters {
   readonly #ready: () => Promise<void>
   readonly #readable: () => Promise<void>
   readonly #requests: Requests
-  readonly #countRequests: Requests
   readonly #clock: Clock
   readonly #maxPayloadBytes: number
 
@@ -47,8 +46,6 @@ export class DeadLetters {
     redis: Redis
     keys: QueueKeys
     requests: Requests
-    /** For counting, which does not wait behind what changes something. */
-    countRequests: Requests
     clock: Clock
     maxPayloadBytes: number
     ready: () => Promise<void>
@@ -62,7 +59,6 @@ export class DeadLetters {
     this.#ready = parts.ready
     this.#readable = parts.readable
     this.#requests = parts.requests
-    this.#countRequests = parts.countRequests
   }
 
   /** A page of them, newest first, and how many there are. */
@@ -118,8 +114,7 @@ export class DeadLetters {
   }
 
   #sweep(verb: SweepVerb, filter: DeadLetterFilter, options: SweepOptions): LetterSweep {
-    const requests = verb === 'count' ? this.#countRequests : this.#requests
-    return new LetterSweep({ verb, filter, options, requests, clock: this.#clock })
+    return new LetterSweep({ verb, filter, options, requests: this.#requests, clock: this.#clock })
   }
 
   /** The job is gone for good; `queue.job` shows it as cancelled from then on. False: there is no such letter. */

@@ -136,7 +136,6 @@ export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueuePa
   const deadLetters = new DeadLetters({
     ...given,
     ...{ keys, requests, maxPayloadBytes, ready, readable },
-    countRequests: requestsOf(`${client}-counts`),
   })
   const schedules = new Schedules({
     requests,

@@ -175,21 +175,6 @@ describe('giving up', () => {
     await expect(run(60)).rejects.toBe(notSent)
   })
 
-  it('passes the error on of a call that changes nothing, soon and whether it may have run or not', async () => {
-    vi.useFakeTimers()
-    redis.answer = async () => {
-      throw lost
-    }
-    const started = performance.now()
-
-    const given = requests
-      .run(script, (request, server) => ({ request, server }), { isRead: true })
-      .catch((error) => ({ error, afterMs: performance.now() - started }))
-    await vi.runAllTimersAsync()
-
-    expect(await given).toEqual({ error: lost, afterMs: expect.closeTo(READ_FOR_MS, -3) })
-  })
-
   it('stops well within the minute for which replies are remembered', async () => {
     vi.useFakeTimers()
     redis.answer = async () => {

@@ -75,8 +75,6 @@ interface CallOptions {
   readonly giveUpAfterMs?: number
   /** Aborted, the call is not sent any more; one that may have run by then is repeated until that is known. */
   readonly signal?: AbortSignal | undefined
-  /** It changes nothing, although its script may: given up as a read is, and whether it has run is no matter. */
-  readonly isRead?: boolean
 }
 
 /**
@@ -160,7 +158,7 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
   async #numbered<K extends { [Name in keyof K]: string }, A extends { [Name in keyof A]: ScriptValue }>(
     script: Script<K, A>,
     args: (request: number, serverId: string) => A,
-    { isRead = false, giveUpAfterMs = isRead ? READ_FOR_MS : REPEATED_FOR_MS, signal }: CallOptions,
+    { giveUpAfterMs = REPEATED_FOR_MS, signal }: CallOptions,
   ): Promise<readonly unknown[]> {
     const number = await this.#nextNumber()
     let mayHaveRun = false
@@ -172,7 +170,7 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
         const keys = this.#keys as unknown as K
         const { serverId } = this.#redis
         const reply = await runScript(this.#redis, script, keys, args(number, serverId))
-        if (!isRead && waitsForReplicas(script)) await this.#confirm(serverId)
+        if (waitsForReplicas(script)) await this.#confirm(serverId)
         return reply as readonly unknown[]
       } catch (error) {
         mayHaveRun ||= error instanceof StoreUnavailableError && error.outcome === 'unknown'
@@ -182,7 +180,7 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
     try {
       return await repeatWhileUnavailable(attempt, Math.min(giveUpAfterMs, REPEATED_FOR_MS))
     } catch (error) {
-      if (mayHaveRun && !isRead && error instanceof StoreUnavailableError)
+      if (mayHaveRun && error instanceof StoreUnavailableError)
         throw new OutcomeUnknownError({ operation: script.name, cause: error })
       throw error
     } finally {

@@ -7,10 +7,9 @@ local time = require "time"
 local queue = require "queue"
 local opening = require "opening"
 local tenants = require "tenants"
-local places = require "places"
-local record = require "record"
 local actions = require "actions"
 local letters = require "letters"
+local letter_search = require "letter_search"
 local expiring = require "expiring"
 local requests = require "requests"
 local waking = require "waking"
@@ -36,7 +35,7 @@ local duties_key = KEYS[19] -- zset: duty → when it may be taken
 local duty_tries_key = KEYS[20] -- hash: duty → how often it was tried in vain
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
-local retries = tonumber(ARGV[3]) -- 1: run them again, 0: discard them, -1: only count them
+local retries = tonumber(ARGV[3]) -- 1: run them again, 0: discard them
 local from = ARGV[4] -- µs: died then or later
 local skip = tonumber(ARGV[5]) -- letters that died at that very moment and were looked at before
 local to_given = ARGV[6] -- µs: died then or earlier; empty: now
@@ -64,76 +63,25 @@ if not q then
   return { "unregistered" }
 end
 
-local function fits_place(job)
-  local _, lane, _, name = places.parse(job)
-  return (tenant_wanted == "" or name == tenant_wanted)
-    and (action_wanted == "" or places.action_of(lane) == action_wanted)
-end
-
-local function fits_error(text)
-  if error_wanted == "" then
+local expired = expiring.find(q, TRIMMED_AT_ONCE)
+local wanted = {
+  tenant = tenant_wanted, type = type_wanted, action = action_wanted, reason = reason_wanted, error = error_wanted,
+}
+local looked, taken, next_from, next_skip, to = letter_search.each(
+  q, wanted, from, skip, to_given, looks, most, function(job, text)
+    if retries == 1 then
+      letters.revive(q, job, text)
+    else
+      letters.discard(q, job)
+    end
     return true
   end
-  local _, _, _, _, _, error = record.history(text)
-  if error == "" then
-    return false
-  end
-  local message = cjson.decode(error).message
-  return message ~= nil and string.find(message, error_wanted, 1, true) ~= nil
-end
-
-local function fits(reason, text)
-  return (reason_wanted == "" or reason == reason_wanted)
-    and (type_wanted == "" or string.match(text, "^[^\n]*\n[^\n]*\n([^\n]*)\n") == type_wanted) and fits_error(text)
-end
-
--- The letter of a job that may fit; its record is read only then.
-local function letter_of(job)
-  local letter = fits_place(job) and redis.call("HGET", dead_jobs_key, job)
-  if not letter then
-    return nil
-  end
-  local _, reason, text = letters.parse(letter)
-  return fits(reason, text) and text or nil
-end
-
-local oldest = expiring.instant(q) + 1
-if tonumber(from) == nil or tonumber(from) < oldest then
-  from, skip = string.format("%d", oldest), 0
-end
-local expired = retries >= 0 and expiring.find(q, TRIMMED_AT_ONCE) or {}
-local to = to_given ~= "" and to_given or string.format("%d", q.now)
-local found = redis.call("ZRANGEBYSCORE", dead_key, from, to, "WITHSCORES", "LIMIT", skip, looks)
-local looked, taken = 0, 0
-for i = 1, #found, 2 do
-  local job, died = found[i], found[i + 1]
-  local text = taken < most and letter_of(job)
-  if taken >= most then
-    break
-  end
-  looked = looked + 1
-  if died ~= from then
-    from, skip = died, 0
-  end
-  if text and retries == 1 then
-    letters.revive(q, job, text)
-  elseif text and retries == 0 then
-    letters.discard(q, job)
-  end
-  taken = taken + (text and 1 or 0)
-  -- What is taken is there no longer when it goes on.
-  if not text or retries < 0 then
-    skip = skip + 1
-  end
-end
-if looked == #found / 2 and looked < looks then
-  from, skip = "", 0
-end
+)
 local sleeper = retries == 1 and taken > 0 and waking.find(q)
 if q.actions then
   actions.close(q)
 end
-local left = redis.call("ZCOUNT", dead_key, string.format("%d", oldest), "+inf") - (retries >= 0 and taken or 0)
+local left = letter_search.count(q) - taken
 
 expiring.forget(q, expired)
 letters.save(q)
@@ -143,4 +91,4 @@ queue.save(q)
 if sleeper then
   waking.wake(q, sleeper)
 end
-return requests.remember(client_key, request, { "swept", looked, taken, from, skip, to, left })
+return requests.remember(client_key, request, { "swept", looked, taken, next_from, next_skip, to, left })

@@ -1,5 +1,5 @@
 import type { Requests } from '../requests.ts'
-import { sweepDeadLetters as script } from '../scripts.generated.ts'
+import { countDeadLetters, sweepDeadLetters as script } from '../scripts.generated.ts'
 
 /** Which letters are meant; empty text means any. Names are tokens. */
 export interface LetterFilter {
@@ -39,13 +39,9 @@ export interface SweepReply {
   readonly left: number
 }
 
-const verbs = { retry: 1, discard: 0, count: -1 } as const
-
 export async function sweepDeadLetters(requests: Requests, step: SweepStep): Promise<SweepReply> {
-  const args = (request: number) => ({
+  const search = {
     nowGiven: step.nowUs ?? '',
-    request,
-    retries: verbs[step.verb],
     from: step.cursor.from,
     skip: step.cursor.skip,
     toGiven: step.to,
@@ -56,8 +52,11 @@ export async function sweepDeadLetters(requests: Requests, step: SweepStep): Pro
     actionWanted: step.filter.action,
     reasonWanted: step.filter.reason,
     errorWanted: step.filter.error,
-  })
-  const reply = await requests.run(script, args, { isRead: step.verb === 'count' })
-  const [, looked, taken, from, skip, to, left] = reply as ['swept', number, number, string, number, string, number]
+  }
+  const reply =
+    step.verb === 'count'
+      ? await requests.run(countDeadLetters, () => search)
+      : await requests.run(script, (request) => ({ ...search, request, retries: step.verb === 'retry' ? 1 : 0 }))
+  const [, looked, taken, from, skip, to, left] = reply as [string, number, number, string, number, string, number]
   return { looked, taken, cursor: from === '' ? undefined : { from, skip }, to, left }
 }
