@@ -35,18 +35,21 @@ export type UpstreamQuestion =
 export class Upstream {
   readonly port: number
   readonly #process: ChildProcess
+  readonly #died: Promise<never>
 
-  private constructor(child: ChildProcess, port: number) {
+  private constructor(child: ChildProcess, port: number, death: Promise<never>) {
     this.#process = child
     this.port = port
+    this.#died = death
   }
 
   static async start(): Promise<Upstream> {
     const child = fork(fileURLToPath(new URL('upstream-process.ts', import.meta.url)), {
       execArgv: ['--import', 'tsx'],
     })
-    const [address] = (await Promise.race([once(child, 'message'), died(child)])) as [{ port: number }]
-    return new Upstream(child, address.port)
+    const death = died(child)
+    const [address] = (await Promise.race([once(child, 'message'), death])) as [{ port: number }]
+    return new Upstream(child, address.port, death)
   }
 
   /** What arrived so far, held against a limit of `permits` per `windowMs`. */
@@ -77,7 +80,7 @@ export class Upstream {
 
   async #ask<Answer>(question: UpstreamQuestion): Promise<Answer> {
     this.#process.send(question)
-    const [answer] = await Promise.race([once(this.#process, 'message'), died(this.#process)])
+    const [answer] = await Promise.race([once(this.#process, 'message'), this.#died])
     return answer as Answer
   }
 }
@@ -87,9 +90,13 @@ function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
 }
 
 /** Rejects when the process ends: whoever waits for a word of it need not wait any longer. */
-async function died(child: ChildProcess): Promise<never> {
-  if (!hasEnded(child)) await once(child, 'exit')
-  throw new Error(`the upstream recorder has ended (${child.exitCode ?? child.signalCode})`)
+function died(child: ChildProcess): Promise<never> {
+  const death = once(child, 'exit').then(() => {
+    throw new Error(`the upstream recorder has ended (${child.exitCode ?? child.signalCode})`)
+  })
+  // When nobody waits, it has been stopped.
+  death.catch(() => {})
+  return death
 }
 
 export interface UpstreamCall {
