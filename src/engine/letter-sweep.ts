@@ -2,15 +2,12 @@ import { abortSignal, checkOptions, integer, number, oneOf, optional, parsed, te
 import type { Clock } from '../clock.ts'
 import { InvalidOptionsError } from '../errors.ts'
 import { parseLimit } from '../limits/definition.ts'
+import type { LetterFilter, LetterSearch, SearchCursor, SearchReply } from '../store/letter-search.ts'
 import { nameRule, toToken } from '../store/names.ts'
 import { type DeadReason, deadReasons } from '../store/reasons.ts'
 import type { Requests } from '../store/requests.ts'
-import {
-  type LetterFilter,
-  type SweepCursor,
-  type SweepStep,
-  sweepDeadLetters,
-} from '../store/scripts/sweep-dead-letters.ts'
+import { readDeadLetterCount } from '../store/scripts/read-dead-letter-count.ts'
+import { sweepDeadLetters } from '../store/scripts/sweep-dead-letters.ts'
 
 /** Which dead letters are meant: those that fit all that is given. At least one must be; `all: true` means every letter. */
 export interface DeadLetterFilter {
@@ -51,7 +48,7 @@ export interface SweepProgress {
   readonly cursor: string | undefined
 }
 
-export type SweepVerb = SweepStep['verb']
+export type SweepVerb = 'retry' | 'discard' | 'count'
 
 const name = optional(nameRule)
 
@@ -96,7 +93,7 @@ export class LetterSweep {
   readonly #filter: LetterFilter
   readonly #options: { rate?: number | undefined; limit?: number | undefined; signal?: AbortSignal | undefined }
   #to: string
-  #cursor: SweepCursor | undefined
+  #cursor: SearchCursor | undefined
   #looked = 0
   #taken = 0
   #left = 0
@@ -175,14 +172,19 @@ export class LetterSweep {
     }
   }
 
-  async #step(cursor: SweepCursor, most: number): Promise<void> {
-    const step = { verb: this.#verb, cursor, to: this.#to, filter: this.#filter, looks: LOOKED_AT_ONCE, most }
-    const reply = await sweepDeadLetters(this.#requests, step)
+  async #step(cursor: SearchCursor, most: number): Promise<void> {
+    const reply = await this.#search({ cursor, to: this.#to, filter: this.#filter, looks: LOOKED_AT_ONCE, most })
     this.#looked += reply.looked
     this.#taken += reply.taken
     this.#left = reply.left
     this.#cursor = reply.cursor
     this.#to = reply.to
+  }
+
+  #search(search: LetterSearch): Promise<SearchReply> {
+    return this.#verb === 'count'
+      ? readDeadLetterCount(this.#requests, search)
+      : sweepDeadLetters(this.#requests, this.#verb, search)
   }
 
   #pause(ms: number): Promise<void> {
