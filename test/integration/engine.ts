@@ -6,7 +6,7 @@ import { startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
  * A Redis for the tests of one file, with a prefix of its own for each test. After each test every job of every queue
  * that was used must be in exactly one place, by the counts.
  */
-class Engine {
+export class Engine {
   readonly log: LogEntry[] = []
   #server: TestRedis | undefined
   #tests = 0

@@ -1,14 +1,11 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
-import { IdlePace } from '../../src/engine/idle-pace.ts'
-import { Queue } from '../../src/engine/queue.ts'
-import { Waker } from '../../src/engine/waker.ts'
+import { describe, expect, it } from 'vitest'
+import type { Queue } from '../../src/index.ts'
 import { keyPrefix } from '../../src/store/keys.ts'
-import { openRedis } from '../../src/store/redis.ts'
 import { all } from '../support/all.ts'
 import { until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import { useEngine } from './engine.ts'
+import { ownProcess } from './own-process.ts'
 
 const engine = useEngine()
 
@@ -23,26 +20,7 @@ async function queueInGroup(): Promise<Queue> {
 
 /** The queue as a process has it that only knows its name, and never looks for work that it was not woken for. */
 function byNameWithoutHeartbeats(): Queue {
-  const redis = openRedis({ redis: { path: engine.server.path } })
-  const waker = new Waker(redis, { log: () => {}, heartbeatMs: 3_600_000 })
-  const queue = new Queue({
-    name: 'q',
-    options: undefined,
-    prefix: engine.prefix,
-    redis,
-    waker,
-    pace: new IdlePace(),
-    clock: systemClock,
-    log: () => {},
-    client: 'by-name',
-    tellWebhook: undefined,
-  })
-  onTestFinished(async () => {
-    await queue.close()
-    await waker.close()
-    await redis.close()
-  })
-  return queue
+  return ownProcess(engine, { heartbeatMs: 3_600_000 })('q')
 }
 
 /** Until a process waits to be woken for the queue. */

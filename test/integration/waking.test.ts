@@ -1,14 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
-import { IdlePace } from '../../src/engine/idle-pace.ts'
-import { Queue } from '../../src/engine/queue.ts'
-import { Waker } from '../../src/engine/waker.ts'
 import { keyPrefix } from '../../src/store/keys.ts'
-import { openRedis } from '../../src/store/redis.ts'
 import { Countdown } from '../support/countdown.ts'
 import { until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import { useEngine } from './engine.ts'
+import { ownProcess } from './own-process.ts'
 
 const HEARTBEAT_MS = 300
 
@@ -45,22 +41,8 @@ describe('a process that serves the high level only', () => {
 
 describe('a process with two queues', () => {
   it('finds work of the one whose wake-up was lost, though the other is woken all the time', async () => {
-    const redis = openRedis({ redis: { path: engine.server.path } })
-    const waker = new Waker(redis, { log: () => {}, heartbeatMs: HEARTBEAT_MS })
-    const queue = (name: string) =>
-      new Queue({
-        name,
-        options: {},
-        prefix: engine.prefix,
-        redis,
-        waker,
-        pace: new IdlePace(),
-        clock: systemClock,
-        log: () => {},
-        client: `process-${name}`,
-        tellWebhook: undefined,
-      })
-    const [busy, quiet] = [queue('busy'), queue('quiet')]
+    const queue = ownProcess(engine, { heartbeatMs: HEARTBEAT_MS })
+    const [busy, quiet] = [queue('busy', {}), queue('quiet', {})]
     let isOver = false
     let runs = 0
     busy.process('T', async () => {
@@ -82,8 +64,5 @@ describe('a process with two queues', () => {
     isOver = true
 
     expect(runs).toBeGreaterThan(3)
-    await Promise.all([busy.close(), quiet.close()])
-    await waker.close()
-    await redis.close()
   })
 })
