@@ -133,10 +133,7 @@ export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueuePa
   }
   const claimer = new Claimer({ ...given, ...besides, requests, settings, figures, ends })
   const limits = new LimitControl({ ...given, requests, place, ready })
-  const deadLetters = new DeadLetters({
-    ...given,
-    ...{ keys, requests, maxPayloadBytes, ready, readable },
-  })
+  const deadLetters = new DeadLetters({ ...given, keys, requests, maxPayloadBytes, ready, readable })
   const schedules = new Schedules({
     requests,
     maxPayloadBytes,

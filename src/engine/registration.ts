@@ -28,6 +28,7 @@ export class Registration {
   #isKnown = false
   /** As the store said; '' before the first registration has ended, however many are under way. */
   #knownSince = ''
+
   constructor(parts: RegistrationParts) {
     this.#parts = parts
   }
