@@ -88,6 +88,13 @@ describe('checkOptions', () => {
     expect(check({ low: 2, high: 'x' })).toEqual(['high must be a whole number, not "x"'])
   })
 
+  it('says of what class an object is that is no plain one', () => {
+    const check = (options: unknown) => problemsOf(() => checkOptions('a test', options, {}))
+
+    expect(check(new Map())).toEqual(['options must be an object, not an instance of Map'])
+    expect(check(Object.create({ constructor: 1 }))).toEqual(['options must be an object, not an object'])
+  })
+
   it.each([[[]], ['x'], [1], [new Map()]])('refuses %s in place of an object', (options) => {
     expect(problemsOf(() => checkOptions('a test', options, {}))).toEqual([
       expect.stringMatching(/^options must be an object, not /),

@@ -214,8 +214,9 @@ export function show(value: unknown): string {
   }
   if (typeof value === 'function') return 'a function'
   if (Array.isArray(value)) return 'an array'
-  if (typeof value === 'object' && value !== null) return 'an object'
-  return String(value)
+  if (typeof value !== 'object' || value === null) return String(value)
+  const name: unknown = isPlainObject(value) ? '' : value.constructor?.name
+  return typeof name === 'string' && name !== '' ? `an instance of ${name}` : 'an object'
 }
 
 /** `a, b or c` */
