@@ -1,8 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { Sluice } from '../../src/index.ts'
+import { keyPrefix } from '../../src/store/keys.ts'
 import type { Redis } from '../../src/store/redis.ts'
 import type { TestRedis } from '../../src/testing/redis-server.ts'
 import { startCluster, type TestCluster } from '../support/cluster.ts'
 import { nextConnect, runIdOf, useConnections } from '../support/connections.ts'
+import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 
 let cluster: TestCluster
 const connect = useConnections(() => cluster.redis)
@@ -46,6 +50,33 @@ describe('a cluster', () => {
     } finally {
       await admin.config('SET', 'maxmemory-policy', 'noeviction')
     }
+  })
+
+  it('wakes a process that only names a queue at the node of the group that the queue is in', async () => {
+    const [owner, other] = [new Sluice({ redis: cluster.redis }), new Sluice({ redis: cluster.redis })]
+    onTestFinished(async () => {
+      await Promise.all([owner.close(), other.close()])
+    })
+    const queue = owner.queue('a', { limits: { shared: owner.limit('shared', '500/s', { group: 'b' }) } })
+    await queue.counts()
+    const [started, aborted] = [withResolvers<void>(), withResolvers<void>()]
+    other.queue('a').process('T', (_, { signal }) => {
+      signal.addEventListener('abort', () => aborted.resolve())
+      started.resolve()
+      return aborted.promise
+    })
+    const redis = connect()
+    await until(async () => (await redis.call('ZCARD', `${keyPrefix('sluice', 'a', 'b')}idle`)) === 1)
+
+    const submittedAt = performance.now()
+    await queue.submit({ type: 'T', id: 'one' })
+    await started.promise
+    await queue.cancel('one')
+    await aborted.promise
+
+    // Left to its heartbeat it would start after 12 s, and never be told that it is cancelled.
+    expect(performance.now() - submittedAt).toBeLessThan(10_000)
+    expect(await cluster.masterOf('{a}')).not.toBe(await cluster.masterOf('{b}'))
   })
 
   it('is followed by commands and a blocking read while a slot moves, and none of them fails', async () => {
