@@ -145,13 +145,11 @@ function luaFiles(folder: string): string[] {
     .sort()
 }
 
-/** The module as a field of a table of functions: each makes the module, and leaves it in `made`. */
-function factoryOf({ file, identifier, lines }: LuaModule): LuaText {
+/** The module so that it leaves itself in `made`, where others find it. */
+function makingOf({ file, identifier, lines }: LuaModule): LuaText {
   const body = [...lines]
-  body[0] = `${identifier} = function() ${body[0]}`.trimEnd()
   const last = body.findLastIndex((line) => line !== '')
-  const made = (body[last] as string).slice('return'.length).trim()
-  body[last] = `made.${identifier} = ${made} return made.${identifier} end,`
+  body[last] = (body[last] as string).replace(/^return\b/, `made.${identifier} =`)
   return { file, lines: body }
 }
 
@@ -166,7 +164,7 @@ function partOf(module: LuaModule, needed: ReadonlySet<LuaFunction>): Omit<LuaPa
   const made = module.lines.indexOf(`local ${module.table} = {}`)
   const room = [...left].map((name) => `${name} = nil`)
   return {
-    instead: made > 0 && room.length > 1 ? { [made]: `local ${module.table} = { ${room.join(', ')} }` } : {},
+    instead: made >= 0 && room.length > 1 ? { [made]: `local ${module.table} = { ${room.join(', ')} }` } : {},
     without: unneeded.flatMap(({ from, to }) => [from, to]),
   }
 }
@@ -257,7 +255,7 @@ class LuaBuilder {
     }
     if (!requires.includes(name)) requires.push(name)
     const identifier = identifierOf(name)
-    return `local ${local} = made.${identifier} or make.${identifier}()`
+    return `local ${local} = made.${identifier} or make("${identifier}")`
   }
 
   #checkBody(file: string, line: number, text: string): void {
@@ -405,7 +403,7 @@ function objectType(fields: readonly (Parameter & { type: string })[]): string {
 function textOf({ shebang, first, rare, needed, own }: BuiltScript): { text: ScriptParts; written: string } {
   const part = (module: LuaModule) => partOf(module, needed.get(module) as Set<LuaFunction>)
   const parts = (modules: LuaModule[]) =>
-    modules.map((module) => ({ name: module.identifier, module: factoryOf(module), ...part(module) }))
+    modules.map((module) => ({ name: module.identifier, module: makingOf(module), ...part(module) }))
   const write = (module: LuaModule) => {
     const { instead, without } = part(module)
     return `{ name: '${module.identifier}', module: modules.${module.identifier}, instead: ${JSON.stringify(instead)}, without: ${JSON.stringify(without)} }`
@@ -435,7 +433,7 @@ function scriptConst(script: BuiltScript): string {
 
 function modulesConst(scripts: readonly BuiltScript[]): string {
   const used = new Set(scripts.flatMap(({ first, rare }) => [...first, ...rare]))
-  const fields = [...used].map((module) => `  ${module.identifier}: ${JSON.stringify(factoryOf(module))},\n`)
+  const fields = [...used].map((module) => `  ${module.identifier}: ${JSON.stringify(makingOf(module))},\n`)
   return `const modules = {\n${fields.join('')}}\n`
 }
 

@@ -60,7 +60,7 @@ export function findFunctions(lines: readonly string[]): LuaFunction[] | number 
   return found
 }
 
-const REQUIRED = /\blocal (\w+) = made\.(\w+) or make\.\2\(\)/
+const REQUIRED = /\blocal (\w+) = made\.(\w+) or make\(""\)/
 const FIELD = /([A-Za-z_]\w*)?(?<!\.)\.(?!\.)\s*([A-Za-z_]\w*)/g
 
 /**

@@ -39,26 +39,34 @@ function linesOf({ module, instead, without }: LuaPart): string[] {
 }
 
 /**
- * The text of a script: the modules it requires, which only make themselves when they are asked to, and its own. Of all
- * that only some calls need there is one function, for as long as nobody asks.
+ * The text of a script: the modules it requires, and its own. Those that every call needs are made where they stand, each
+ * after all that it requires. Of all that only some calls need there is one function, which makes the one it is asked for:
+ * as functions of their own they would cost as much as the smaller ones of them.
  */
 export function putTogether({ shebang, first, rare, own }: ScriptParts): { source: string; origins: ScriptOrigin[] } {
   const lines = [shebang]
   const origins: ScriptOrigin[] = []
-  const add = (parts: readonly LuaPart[]): void => {
-    for (const part of parts) {
-      origins.push({ line: lines.length + 1, file: part.module.file, fileLine: 1 })
-      lines.push(...linesOf(part))
-    }
+  const add = (part: LuaPart): void => {
+    origins.push({ line: lines.length + 1, file: part.module.file, fileLine: 1 })
+    lines.push(...linesOf(part))
   }
   if (first.length + rare.length > 0) {
     // With room for those that every call makes: a table that outgrows its room is made anew.
     const room = first.map(({ name }) => `${name} = nil`).join(', ')
-    lines.push(`local made, make, rest = {${room && ` ${room} `}} make = setmetatable({`)
-    add(first)
-    lines.push('}, { __index = function(_, name) rest = rest or {')
-    add(rare)
-    lines.push('} return rest[name] end })')
+    lines.push(`local made, make = {${room && ` ${room} `}}`)
+  }
+  for (const part of first) {
+    lines.push('do')
+    add(part)
+    lines.push('end')
+  }
+  if (rare.length > 0) {
+    lines.push('make = function(name)')
+    for (const [index, part] of rare.entries()) {
+      lines.push(`${index > 0 ? 'else' : ''}if name == "${part.name}" then`)
+      add(part)
+    }
+    lines.push('end', 'return made[name]', 'end')
   }
   origins.push({ line: lines.length + 1, file: own.file, fileLine: 2 })
   lines.push(...own.lines)
