@@ -1,5 +1,5 @@
 import { startRedis } from '../src/testing/redis-server.ts'
-import { benchArguments } from './arguments.ts'
+import { type BenchArguments, benchArguments } from './arguments.ts'
 import { claimCost } from './engine/claim-cost.ts'
 import { flood } from './engine/flood.ts'
 import { handlers } from './engine/handlers.ts'
@@ -38,9 +38,18 @@ const GROUPS = {
   ],
 } satisfies Record<string, readonly Measure[]>
 
-const { measures, quick, json } = benchArguments(process.argv.slice(2), GROUPS)
+const { measures, quick, json } = readArguments()
 /** The JSON line is all that goes to standard output with `--json`. */
 const print = json ? console.error : console.log
+
+function readArguments(): BenchArguments {
+  try {
+    return benchArguments(process.argv.slice(2), GROUPS)
+  } catch (error) {
+    console.error(`${(error as Error).message}. Options are --only NAME,..., --quick and --json.`)
+    process.exit(2)
+  }
+}
 
 /** Each measure has a Redis of its own, without persistence: the disk is no part of any figure. */
 async function runMeasure(measure: Measure): Promise<Figures> {

@@ -9,6 +9,7 @@ import { errorCodes, type SluiceErrorCode } from '../../src/errors.ts'
 import { problemKinds } from '../../src/http/problem.ts'
 import { kindsOfCodes } from '../../src/http/sluice-problems.ts'
 import { observeQueue } from '../../src/sluice.ts'
+import { freePort } from '../../src/testing/redis-server.ts'
 import { codeBlocks, read } from '../docs/markdown.ts'
 import { ExampleProcess } from './example-process.ts'
 import { buildPackage, ExampleProject, exampleFiles } from './example-project.ts'
@@ -198,6 +199,8 @@ describe('the application of the guide', () => {
     const { action: name } = await application.post<{ action: string }>('/promotions/operated', ['nobody'])
     const other = await application.post<{ action: string }>('/promotions/operated', ['somebody'])
     const canceled = await ask('DELETE', `/promotions/operated/${other.action}`)
+    const once = await ask('PUT', '/promotions/operated/spring', ['ann@example.org', 'ann@example.org'])
+    const again = await ask('PUT', '/promotions/operated/spring', ['bob@example.org'])
     const noneToCancel = await ask('DELETE', '/promotions/operated/other')
     const why = await ask('GET', `${tenant}/why`)
     const limits = await ask('PUT', `${tenant}/limits`, { calls: '20/s' })
@@ -218,6 +221,8 @@ describe('the application of the guide', () => {
     const text = expect.stringContaining('text/plain')
     expect(why).toMatchObject({ status: 200, type: text, text: expect.stringContaining('paused') })
     expect(JSON.parse(canceled.text)).toMatchObject({ state: 'CANCELED', counts: { canceled: 1 } })
+    expect(JSON.parse(once.text)).toMatchObject({ state: 'DISPATCHED', counts: { total: 1, waiting: 1 } })
+    expect(again).toEqual(once)
     expect(noneToCancel.status).toBe(404)
     expect(JSON.parse(limits.text)).toMatchObject({ name: 'calls', limit: 20 })
     expect(JSON.parse(action.text)).toMatchObject({ counts: { total: 1, waiting: 1 } })
@@ -240,10 +245,15 @@ describe('the application of the guide', () => {
 
     const { action } = await api.post<{ action: string }>('/promotions/acme', ['role-1@example.org'])
     const before = await queue.counts()
-    const worker = await start(0, 'worker.js', env)
+    const port = await freePort()
+    const worker = await start(0, 'worker.js', { ...env, SLUICE_PORT: String(port) })
     await worker.said(/SEND_PROMOTION of acme took \d+ ms/)
-    await api.said(/action\.completed: \S+ of acme/)
+    await api.said(/action\.completed: \S+ of acme, 0 jobs failed/)
+    const asked = ['/metrics', '/healthz', '/readyz'].map((path) => fetch(`http://127.0.0.1:${port}${path}`))
+    const [metrics, ...health] = await Promise.all(asked)
 
+    expect(await metrics?.text()).toContain('sluice_job_run_seconds_count')
+    expect(health.map(({ status }) => status)).toEqual([200, 200])
     expect(before).toMatchObject({ waiting: 1, running: 0 })
     expect(await callsTo('role')).toEqual(new Map([['/role-1@example.org', 1]]))
     expect(await api.get(`/promotions/acme/${action}`)).toMatchObject({ state: 'COMPLETED' })

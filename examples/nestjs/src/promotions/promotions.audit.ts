@@ -1,14 +1,18 @@
 import { Logger } from '@nestjs/common'
-import type { QueueEvent } from 'sluice'
-import { OnQueueEvent, QueueEventsListener } from 'sluice/nestjs'
+import type { Queue, QueueEvent } from 'sluice'
+import { InjectQueue, OnQueueEvent, QueueEventsListener } from 'sluice/nestjs'
 
 @QueueEventsListener('promotions')
 export class PromotionsAudit {
   private readonly logger = new Logger(PromotionsAudit.name)
 
+  constructor(@InjectQueue('promotions') private readonly promotions: Queue) {}
+
   @OnQueueEvent(['action.completed', 'action.failed', 'action.canceled'])
-  ended({ type, tenant, action }: QueueEvent) {
-    this.logger.log(`${type}: ${action} of ${tenant}`)
+  async ended({ type, tenant, action }: QueueEvent) {
+    if (action === undefined || tenant === undefined) return // other events are without
+    const view = await this.promotions.action(action, { tenant }).view()
+    this.logger.log(`${type}: ${action} of ${tenant}, ${view?.counts.failed} jobs failed`)
   }
 
   @OnQueueEvent('job.dead')

@@ -1,5 +1,5 @@
-import { Body, Controller, Delete, Get, NotFoundException, Param, Post } from '@nestjs/common'
-import type { Queue } from 'sluice'
+import { Body, Controller, Delete, Get, NotFoundException, Param, Post, Put } from '@nestjs/common'
+import { isSluiceError, type Queue } from 'sluice'
 import { InjectQueue } from 'sluice/nestjs'
 
 @Controller('promotions')
@@ -11,6 +11,20 @@ export class PromotionsController {
     const jobs = recipients.map((to) => ({ payload: { to } }))
     const action = await this.promotions.submit({ tenant, type: 'SEND_PROMOTION', jobs })
     return { action: action.name, accepted: action.accepted }
+  }
+
+  @Put(':tenant/:action')
+  async sendOnce(@Param('tenant') tenant: string, @Param('action') name: string, @Body() recipients: string[]) {
+    // The same request again is the same action: its name and the jobs' ids say so.
+    const jobs = [...new Set(recipients)].map((to) => ({ id: to, payload: { to } }))
+    try {
+      const signal = AbortSignal.timeout(3_000)
+      await this.promotions.submit({ tenant, action: name, type: 'SEND_PROMOTION', jobs }, { signal })
+    } catch (error) {
+      const hasAllJobs = isSluiceError(error) && error.code === 'SLUICE_ACTION_CLOSED'
+      if (!hasAllJobs) throw error
+    }
+    return this.progress(tenant, name)
   }
 
   @Post(':tenant/welcome/:to')
