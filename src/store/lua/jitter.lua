@@ -74,9 +74,7 @@ function jitter.stale(state, now, count)
 end
 
 function jitter.stored(state)
-  return string.format(
-    "%.0f:%.0f:%d:%d:%.0f", state.jitter, state.since, state.granted, state.stale, state.calm_since
-  )
+  return string.format("%d:%d:%d:%d:%d", state.jitter, state.since, state.granted, state.stale, state.calm_since)
 end
 
 return jitter

@@ -3,8 +3,6 @@
 -- the tenant's hash.
 local jitter = require "jitter"
 local meters = require "meters"
-local record = require "record"
-local tenants = require "tenants"
 
 local limits = {}
 
@@ -12,16 +10,47 @@ local max, min, huge = math.max, math.min, math.huge
 local SCOPES = { "queue", "high", "normal", "low" }
 local NONE = {}
 
-local function jitter_field(scope, name)
-  return scope .. "/" .. name .. "/jitter"
+local function open_jitter(q, rule, field, stored)
+  local known = jitter.open(rule, stored, q.now)
+  q.limits.jitters[field] = known
+  return known
 end
 
-local function jitter_of(q, scope, rule)
-  local field = jitter_field(scope, rule.name)
-  local state = q.limits.jitters[field]
-  if not state then
-    state = jitter.open(rule, redis.call("HGET", q.keys.limits, field), q.now)
-    q.limits.jitters[field] = state
+local function jitter_of(q, rule)
+  local field = "tenant/" .. rule.name .. "/jitter"
+  return q.limits.jitters[field] or open_jitter(q, rule, field, redis.call("HGET", q.keys.limits, field))
+end
+
+-- What is stored of a limit of the queue or a level stands in three fields, behind the place `rule.at`: what its
+-- upstream taught it, what it counted, and what it knows of the way there (of a quota: what callers without a job have
+-- reserved). One that counts slots has the first alone. The rules are this script's own copy.
+local function list_fields(scope, rule, fields)
+  local kind, at = rule.kind, #fields
+  if kind == "shared" then
+    return
+  end
+  local name = scope .. "/" .. rule.name
+  rule.at, fields[at + 1] = at, name .. "/pushed"
+  if kind ~= "concurrency" then
+    local field = meters.field(name, kind)
+    fields[at + 2], fields[at + 3] = field, kind == "quota" and field .. "/reserved" or name .. "/jitter"
+  end
+end
+
+local function open_rule(q, scope, rule, fields, values)
+  local kind, at = rule.kind, rule.at
+  if kind == "shared" then
+    return q.group.by_limit[rule.limit]
+  end
+  local pushed_field, pushed = fields[at + 1], values[at + 1]
+  local holder = scope == "queue" and q or q.at[scope]
+  if kind == "concurrency" then
+    return meters.hold(q, rule, holder, "running", pushed_field, pushed)
+  end
+  local known = kind ~= "quota" and open_jitter(q, rule, fields[at + 3], values[at + 3]) or nil
+  local state = meters.open(q, rule, fields[at + 2], values[at + 2], known, pushed_field, pushed)
+  if kind == "quota" then
+    meters.land(state, holder.running == 0, values[at + 3])
   end
   return state
 end
@@ -30,95 +59,62 @@ end
 -- shares with other queues in another. False when the store has lost one of these: the queue must be registered again.
 function limits.open(q)
   local rules = q.settings.limits
-  local opened = { jitters = {}, queue = {}, high = {}, normal = {}, low = {}, tenant = rules.tenant or {} }
+  local of_tenants = rules.tenant or NONE
+  local opened = {
+    jitters = {}, queue = NONE, high = NONE, normal = NONE, low = NONE, tenant = of_tenants,
+    may_hold = q.has_own_slots, has_quota = q.has_own_quota, active = nil,
+  }
   q.limits = opened
   if q.settings.strict == 1 and #(rules.queue or NONE) > 0 then
     local shares = require "shares"
     opened.active = shares.active(q)
   end
-  local group
   if q.settings.shared then
-    local required = require "group"
-    group = required
+    local group = require "group"
     if not group.open(q) then
       return false
     end
-    opened.has_quota = q.group.has_quota
+    opened.has_quota = opened.has_quota or q.group.has_quota
   end
-  local fields, at = {}, {}
-  local function want(field)
-    at[field] = #fields + 1
-    fields[#fields + 1] = field
-  end
-  if q.restarts > 0 then
-    want("@lost")
-  end
-  for _, scope in ipairs(SCOPES) do
-    for _, rule in ipairs(rules[scope] or NONE) do
-      local field, kind = scope .. "/" .. rule.name, rule.kind
-      if kind ~= "shared" then
-        want(field .. "/pushed")
-      end
-      if kind == "quota" then
-        opened.has_quota = true
-        want(meters.field(field, kind) .. "/reserved")
-      end
-      if kind ~= "concurrency" and kind ~= "shared" then
-        want(meters.field(field, kind))
-      end
-      if meters.has_jitter(rule) then
-        want(field .. "/jitter")
-      end
+  local fields = { q.restarts > 0 and "@lost" or nil }
+  for i = 1, #SCOPES do
+    local scope = SCOPES[i]
+    local of_scope = rules[scope] or NONE
+    for j = 1, #of_scope do
+      opened.has_quota = opened.has_quota or of_scope[j].kind == "quota"
+      list_fields(scope, of_scope[j], fields)
     end
   end
-  opened.may_hold, opened.has_quota = q.has_own_slots, opened.has_quota or q.has_own_quota
-  for _, rule in ipairs(opened.tenant) do
+  for i = 1, #of_tenants do
+    local rule = of_tenants[i]
     opened.may_hold = opened.may_hold or meters.may_hold(rule)
     opened.has_quota = opened.has_quota or rule.kind == "quota"
     if meters.has_jitter(rule) then
-      want(jitter_field("tenant", rule.name))
+      rule.at = #fields
+      fields[rule.at + 1] = "tenant/" .. rule.name .. "/jitter"
     end
   end
-  if #fields == 0 and not group then
-    return true
-  end
-  local values = #fields > 0 and redis.call("HMGET", q.keys.limits, unpack(fields)) or NONE
+  local values = fields[1] and redis.call("HMGET", q.keys.limits, unpack(fields)) or NONE
   if q.restarts > 0 then
     q.lost_at = tonumber(values[1] or "")
   end
-  local function known_of(scope, rule)
-    if not meters.has_jitter(rule) then
-      return nil
-    end
-    local field = jitter_field(scope, rule.name)
-    local known = jitter.open(rule, values[at[field]], q.now)
-    opened.jitters[field] = known
-    return known
-  end
-  for _, scope in ipairs(SCOPES) do
-    local states = opened[scope]
-    for i, rule in ipairs(rules[scope] or NONE) do
-      local field = scope .. "/" .. rule.name
-      local pushed_field = field .. "/pushed"
-      local pushed = values[at[pushed_field]]
-      if rule.kind == "shared" then
-        states[i] = q.group.by_limit[rule.limit]
-      elseif rule.kind == "concurrency" then
-        states[i] = meters.hold(q, rule, scope == "queue" and q or q.at[scope], "running", pushed_field, pushed)
-      else
-        local stored_as = meters.field(field, rule.kind)
-        local stored = values[at[stored_as]]
-        states[i] = meters.open(q, rule, stored_as, stored, known_of(scope, rule), pushed_field, pushed)
-        if rule.kind == "quota" then
-          local holder = scope == "queue" and q or q.at[scope]
-          meters.land(states[i], holder.running == 0, values[at[stored_as .. "/reserved"]])
-        end
+  for i = 1, #SCOPES do
+    local scope = SCOPES[i]
+    local of_scope = rules[scope]
+    if of_scope then
+      local states = {}
+      for j = 1, #of_scope do
+        states[j] = open_rule(q, scope, of_scope[j], fields, values)
       end
+      opened[scope] = states
     end
   end
-  for _, rule in ipairs(opened.tenant) do
-    -- The rules of the template are this script's own copy: each tenant finds it here.
-    rule.known = known_of("tenant", rule)
+  for i = 1, #of_tenants do
+    local rule = of_tenants[i]
+    if rule.at then
+      -- Each tenant finds it here.
+      rule.known = open_jitter(q, rule, fields[rule.at + 1], values[rule.at + 1])
+    end
   end
   return true
 end
@@ -159,15 +155,19 @@ local function open_of_tenant(q, tenant, rule)
   end
   local fields = tenant.fields
   if rule.kind == "concurrency" then
+    local tenants = require "tenants"
     tenants.running(q, tenant)
     return meters.hold(q, rule, tenant, "running", rule.pushed_field, fields[rule.pushed_field])
   end
-  local known = rule.known or (meters.has_jitter(rule) and jitter_of(q, "tenant", rule) or nil)
+  local known = rule.known or (meters.has_jitter(rule) and jitter_of(q, rule) or nil)
   local state = meters.open(
     q, rule, rule.field, fields[rule.field], known, rule.pushed_field, fields[rule.pushed_field]
   )
-  if rule.kind == "quota" and state.meter.usage(state) > 0 and tenants.ran(q, tenant) == 0 then
-    state.meter.lands(state)
+  if rule.kind == "quota" then
+    local tenants = require "tenants"
+    if state.meter.usage(state) > 0 and tenants.ran(q, tenant) == 0 then
+      state.meter.lands(state)
+    end
   end
   return state
 end
@@ -291,11 +291,29 @@ end
 
 -- Each job by the member with most left.
 local function charge_pool(q, state, level, from)
+  local record = require "record"
   local jobs = q.claim.jobs
   for i = from + 2, #jobs, 2 do
     local member = state.meter.charge(state, record.cost(record.of_claimed(jobs[i])))
     jobs[i] = record.granted_by(jobs[i], level, state.rule.name, member)
   end
+end
+
+-- Notes with what the limit knows of the way that it has granted so much. Answers for how long that, or what else is in
+-- hand, keeps.
+local function keep(q, state, permits, shortest)
+  local known = state.known
+  if known then
+    jitter.granted(known, permits, q.now)
+  end
+  -- A strict share leaves it to its limit to learn of the way, but can grant late where that does not.
+  if known or state.rule.is_share then
+    local keeps = jitter.keeps(state)
+    if not shortest or keeps < shortest then
+      return keeps
+    end
+  end
+  return shortest
 end
 
 local function charge_all(q, scope, states, permits, fence, shortest, level, from)
@@ -307,17 +325,7 @@ local function charge_all(q, scope, states, permits, fence, shortest, level, fro
     else
       state.meter.charge(state, permits, fence)
     end
-    local known = state.known
-    if known then
-      jitter.granted(known, permits, q.now)
-    end
-    -- A strict share leaves it to its limit to learn of the way, but can grant late where that does not.
-    if known or state.rule.is_share then
-      local keeps = jitter.keeps(state)
-      if not shortest or keeps < shortest then
-        shortest = keeps
-      end
-    end
+    shortest = keep(q, state, permits, shortest)
   end
   return shortest
 end
@@ -333,43 +341,33 @@ function limits.charge(q, tenant, level, permits, fence, from)
   return charge_all(q, "tenant", of_tenant, permits, fence, shortest, level, from)
 end
 
--- Calls `visit` with every limit a job of the tenant stands under, and with what it is attached to.
-function limits.each(q, tenant, level, visit)
-  for _, state in ipairs(q.limits.queue) do
-    visit(state, "queue")
+local function charge_further(q, scope, states, permits, fence, members, shortest)
+  for i = 1, #states do
+    local state = states[i]
+    if not state.holder then
+      local meter = state.meter
+      limits.count_grants(q, scope, state.rule, permits)
+      if meter.charge_again then
+        meter.charge_again(state, permits, members[state.rule.name])
+      else
+        meter.charge(state, permits, fence)
+      end
+    end
+    shortest = keep(q, state, permits, shortest)
   end
-  for _, state in ipairs(q.limits[level]) do
-    visit(state, level)
-  end
-  for _, state in ipairs(limits.of_tenant(q, tenant)) do
-    visit(state, "tenant")
-  end
+  return shortest
 end
 
 -- A further call of a job that runs. It has its slots, and is in flight already. Answers as `charge` does.
 function limits.charge_again(q, tenant, level, permits, fence, members)
-  local shortest
-  limits.each(q, tenant, level, function(state, scope)
-    if not state.holder then
-      limits.count_grants(q, scope, state.rule, permits)
-      if state.meter.charge_again then
-        state.meter.charge_again(state, permits, members[state.rule.name])
-      else
-        state.meter.charge(state, permits, fence)
-      end
-    end
-    if state.known then
-      jitter.granted(state.known, permits, q.now)
-    end
-    if state.known or state.rule.is_share then
-      shortest = min(shortest or huge, jitter.keeps(state))
-    end
-  end)
-  return shortest
+  local shortest = charge_further(q, "queue", q.limits.queue, permits, fence, members, nil)
+  shortest = charge_further(q, level, q.limits[level], permits, fence, members, shortest)
+  return charge_further(q, "tenant", limits.of_tenant(q, tenant), permits, fence, members, shortest)
 end
 
 -- Jobs that run no longer are no longer in flight where an upstream counts. `members` as in refund, nil without.
 function limits.release(q, name, level, permits, members)
+  local tenants = require "tenants"
   local function of(states)
     for _, state in ipairs(states) do
       if state.rule.kind == "quota" then
@@ -384,20 +382,23 @@ end
 
 -- Permits of a job that was never started. `members` are those of pools that granted it, by limit.
 function limits.refund(q, tenant, level, permits, fence, is_stale, members)
-  limits.each(q, tenant, level, function(state)
-    state.meter.refund(state, permits, fence, members[state.rule.name])
-    if is_stale and state.known then
-      jitter.stale(state.known, q.now)
+  for _, states in ipairs({ q.limits.queue, q.limits[level], limits.of_tenant(q, tenant) }) do
+    for _, state in ipairs(states) do
+      state.meter.refund(state, permits, fence, members[state.rule.name])
+      if is_stale and state.known then
+        jitter.stale(state.known, q.now)
+      end
     end
-  end)
+  end
 end
 
 function limits.save(q)
   local changes, count = {}, 0
-  for _, scope in ipairs(SCOPES) do
-    for _, state in ipairs(q.limits[scope]) do
-      if not state.is_shared then
-        count = meters.collect(q, state, changes, count)
+  for i = 1, #SCOPES do
+    local states = q.limits[SCOPES[i]]
+    for j = 1, #states do
+      if not states[j].is_shared then
+        count = meters.collect(q, states[j], changes, count)
       end
     end
   end

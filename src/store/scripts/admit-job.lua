@@ -6,7 +6,7 @@
 local time = require "time"
 local queue = require "queue"
 local limits = require "limits"
-local tenants = require "tenants"
+local limited = require "limited"
 local places = require "places"
 local record = require "record"
 local requests = require "requests"
@@ -14,16 +14,13 @@ local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
 local ready_normal_key = KEYS[3] -- zset: tenant → score
 local ready_low_key = KEYS[4] -- zset: tenant → score
-local since_high_key = KEYS[5] -- zset: tenant → able to run since
-local since_normal_key = KEYS[6] -- zset: tenant → able to run since
-local since_low_key = KEYS[7] -- zset: tenant → able to run since
-local parked_key = KEYS[8] -- zset: tenant → instant
-local unparking_key = KEYS[9] -- zset: tenants parked under limits that have changed
-local limits_key = KEYS[10] -- hash: state of the queue's limits
-local running_key = KEYS[11] -- hash: tenant → jobs that run
-local client_key = KEYS[12] -- hash: replies to the client's last requests
-local group_limits_key = KEYS[13] -- hash: limits shared with other queues
-local group_queues_key = KEYS[14] -- zset: queue of the group → when it last waited for an event
+local parked_key = KEYS[5] -- zset: tenant → instant
+local unparking_key = KEYS[6] -- zset: tenants parked under limits that have changed
+local limits_key = KEYS[7] -- hash: state of the queue's limits
+local running_key = KEYS[8] -- hash: tenant → jobs that run
+local client_key = KEYS[9] -- hash: replies to the client's last requests
+local group_limits_key = KEYS[10] -- hash: limits shared with other queues
+local group_queues_key = KEYS[11] -- zset: queue of the group → when it last waited for an event
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local server = ARGV[3] -- id of the server the client is connected to
@@ -42,7 +39,6 @@ local q = queue.open({
   prefix = prefix, queue = queue_key, limits = limits_key, parked = parked_key, unparking = unparking_key,
   running = running_key, group_limits = group_limits_key, group_queues = group_queues_key,
   ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key },
-  since = { high = since_high_key, normal = since_normal_key, low = since_low_key },
 }, now)
 if not q then
   return { "unregistered" }
@@ -58,7 +54,7 @@ if not limits.open(q) then
   return { "unregistered" }
 end
 local _, _, _, name = places.parse(job)
-local tenant = tenants.load(q, name)
+local tenant = limited.load(q, name)
 local latest, last, last_scope = 0, nil, nil
 for _, scope in ipairs({ "queue", standing, "tenant" }) do
   local states = scope == "tenant" and limits.of_tenant(q, tenant) or q.limits[scope]
@@ -76,7 +72,7 @@ else
   local keeps = limits.charge_again(q, tenant, standing, cost, queue.next_fence(q), members)
   reply = { "admitted", keeps or 0 }
 end
+limited.save(q, tenant)
 limits.save(q)
-tenants.save(q)
 queue.save(q)
 return requests.remember(client_key, request, reply)

@@ -91,6 +91,20 @@ it('admits at once where there is no bucket', async () => {
   expect(await admit(job)).toEqual({ word: 'admitted', freshMs: undefined })
 })
 
+it('counts for a tenant that was forgotten while its last job ran, and forgets it again', async () => {
+  await store.begin({ limits })
+  const job = await claimOne()
+  const tenant = 'test:{q}:q:tenant:a'
+  await store.client.del(tenant)
+  store.now += 1_000_000
+
+  const { reply, changes } = await store.changesOf(() => admit(job))
+
+  expect(reply).toMatchObject({ word: 'admitted' })
+  expect(changes['tenant:a']).toMatchObject({ 'bucket:tenant': '1001022000:1001000000:0', idle: '1' })
+  expect(await store.client.pttl(tenant)).toBeGreaterThan(0)
+})
+
 it('does not admit a job that is no longer the caller’s', async () => {
   await store.begin({ limits })
   const job = await claimOne()

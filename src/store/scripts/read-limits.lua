@@ -5,7 +5,7 @@
 local time = require "time"
 local queue = require "queue"
 local limits = require "limits"
-local tenants = require "tenants"
+local limited = require "limited"
 local readings = require "readings"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
@@ -33,7 +33,7 @@ end
 if not limits.open(q) then
   return { "unregistered" }
 end
-local rows = readings.all(q, name ~= "" and tenants.load(q, name) or nil)
+local rows = readings.all(q, name ~= "" and limited.load(q, name) or nil)
 local active = 0
 for _, key in ipairs({ ready_high_key, ready_normal_key, ready_low_key, parked_key, unparking_key }) do
   active = active + redis.call("ZCARD", key)
