@@ -2,7 +2,7 @@
 -- reads and written when it writes, in the order they were noted.
 local events = {}
 
-local TRIMMED_AT_ONCE = 100
+local TRIMMED_AT_ONCE = "100"
 
 -- `fields` is name, value, …
 function events.add(q, kind, fields)
@@ -11,7 +11,7 @@ function events.add(q, kind, fields)
 end
 
 function events.save(q)
-  local most = q.settings.max_events
+  local most = string.format("%d", q.settings.max_events)
   for _, event in ipairs(q.events) do
     redis.call("XADD", q.keys.events, "MAXLEN", "~", most, "*", "type", event.kind, unpack(event.fields))
   end

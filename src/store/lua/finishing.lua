@@ -73,7 +73,7 @@ local function succeed(q, list, at, position)
   if named < count and (not ended.is_all or q.canceling > 0) then
     return nil
   end
-  local first = at + 4
+  local first, succeeded = at + 4, 0
   at = first + named + 1
   for _ = 1, tonumber(list[at - 1]) do
     local name, standing, lane, of_group = list[at], list[at + 1], list[at + 2], tonumber(list[at + 3])
@@ -84,13 +84,14 @@ local function succeed(q, list, at, position)
     at = at + 4
     if ours > 0 then
       running.ends(q, name, standing, ours, ours, nil)
-      queue.count(q, "succeeded", ours)
+      succeeded = succeeded + ours
     end
     if lane ~= "" then
       at = succeed_in_action(q, name, lane, ended, ours, list, first, at)
     end
     first, position = first + of_group, position + of_group
   end
+  queue.count(q, "succeeded", succeeded)
   if q.canceling > 0 then
     unmark(q, ended.jobs)
   end

@@ -37,7 +37,8 @@ local function keep(q, line, lane)
   all[#all + 1] = lane
 end
 
--- Its list is `key`; the keys of its jobs begin with `start`.
+-- Its list is `key`; the keys of its jobs begin with `start`. There is room for seven more in its table: `was_next`, and
+-- of a few lanes action, front, busy, was_busy, is_ordered, lanes_key.
 function lanes.open(q, tenant, level, token)
   local line = tenant.at[level]
   local lane = find(line, token)
@@ -49,14 +50,13 @@ function lanes.open(q, tenant, level, token)
   local sequence = token == DEFAULT and line.sequence or 0
   lane = {
     tenant = tenant, line = line, level = level, token = token, start = start, key = key,
-    length = redis.call("LLEN", key), taken = 0, next = sequence > 0 and sequence or nil, was_next = nil,
-    is_ordered = false, busy = nil, was_busy = nil, front = nil,
+    length = redis.call("LLEN", key), taken = 0, next = sequence > 0 and sequence or nil,
   }
   if token ~= DEFAULT then
     local named_lanes = require "named_lanes"
     named_lanes.open(q, tenant, lane)
   end
-  lane.was_busy, lane.was_next = lane.busy, lane.next
+  lane.was_next = lane.next
   if tenant.front > 0 then
     local fronts = require "fronts"
     fronts.open(q, tenant, lane)

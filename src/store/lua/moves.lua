@@ -3,9 +3,6 @@
 local queue = require "queue"
 local record = require "record"
 local places = require "places"
-local lanes = require "lanes"
-local fronts = require "fronts"
-local standing = require "standing"
 
 local moves = {}
 
@@ -47,6 +44,12 @@ function moves.give_back(q, tenant, level, lane, sequence, job, text)
 end
 
 function moves.settle_given_back(q)
+  if #q.given_back == 0 then
+    return
+  end
+  local fronts = require "fronts"
+  local lanes = require "lanes"
+  local standing = require "standing"
   table.sort(q.given_back, function(a, b)
     if a.sequence ~= b.sequence then
       return a.sequence > b.sequence
@@ -62,6 +65,9 @@ end
 -- The job has ended, one way or another.
 function moves.ended(q, tenant, level, lane, job)
   if places.is_ordered(lane) then
+    local fronts = require "fronts"
+    local lanes = require "lanes"
+    local standing = require "standing"
     fronts.release(q, tenant, lanes.open(q, tenant, level, lane), job)
     standing.settle(q, tenant)
   end

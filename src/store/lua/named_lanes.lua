@@ -13,6 +13,7 @@ local function open_of_action(q, tenant, lane)
   if lane.is_ordered then
     lane.lanes_key = q.keys.prefix .. "lanes:" .. tenant.name
     lane.busy = redis.call("HGET", lane.lanes_key, "busy:" .. lane.level .. ":" .. lane.token) or nil
+    lane.was_busy = lane.busy
   end
 end
 
@@ -26,6 +27,7 @@ function named_lanes.open(q, tenant, lane)
   lane.lanes_key = q.keys.prefix .. "lanes:" .. tenant.name
   local found = redis.call("HMGET", lane.lanes_key, id, "busy:" .. id)
   lane.next, lane.busy = tonumber(found[1]), found[2] or nil
+  lane.was_busy = lane.busy
 end
 
 local function save_busy(lane, id)

@@ -1,14 +1,11 @@
 -- What becomes of a job that did not simply succeed: another try later, a dead letter, the front of its lane again.
 local queue = require "queue"
 local tenants = require "tenants"
-local throttling = require "throttling"
 local places = require "places"
 local pace = require "pace"
-local standing = require "standing"
 local record = require "record"
 local moves = require "moves"
 local running = require "running"
-local actions = require "actions"
 local faults = require "faults"
 
 local outcomes = {}
@@ -24,6 +21,7 @@ local function refund(q, tenant, level, cost, fence, is_stale, members)
     limits.refund(q, tenant, level, cost, tonumber(fence), is_stale, members)
   end
   -- It may have been parked because of this very permit: its limits are asked again.
+  local standing = require "standing"
   standing.unpark(q, tenant)
 end
 
@@ -35,6 +33,7 @@ local function come_again(q, tenant, job, outcome, delay, detail, text)
     attempts, reason, error = attempts + 1, "retry", detail
     moves.tell(q, "job.failed", job, faults.short(detail))
   elseif outcome == "throttled" then
+    local throttling = require "throttling"
     throttles, reason = throttles + 1, "upstream"
     if delay < 0 then
       local congestion = require "congestion"
@@ -61,6 +60,16 @@ local function bury(q, job, why, error, text)
   moves.bury(q, job, record.with_history(text, attempts, stalls, throttles, 0, why, error), why)
 end
 
+-- The action of a job, nil where it is of none, and whether that is over.
+local function action_of(q, name, lane, sequence)
+  if not places.action_of(lane) then
+    return nil, false
+  end
+  local actions = require "actions"
+  local action = actions.of_lane(q, name, lane, sequence)
+  return action, actions.is_over(action)
+end
+
 -- Of a job that has ended by its worker's word: what an action counts and keeps of it.
 local function account(q, action, sequence, told)
   local measures, result = string.match(told, "^([^\n]*)\n(.*)$")
@@ -80,12 +89,13 @@ function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, held, t
   local text, _, members = record.of_claimed(held)
   local cost = record.cost(text)
   running.ends(q, name, stood_on, 1, cost, members)
-  local action = actions.of_lane(q, name, lane, sequence)
+  local action, is_action_over = action_of(q, name, lane, sequence)
   if outcome == "succeeded" then
     queue.count(q, "succeeded", 1)
     moves.unmark(q, job)
     moves.ended(q, tenant, level, lane, job)
     if action then
+      local actions = require "actions"
       actions.finish(q, action, "succeeded", 1)
       account(q, action, sequence, told)
     end
@@ -99,12 +109,13 @@ function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, held, t
     queue.count(q, COUNTED_AS[outcome], 1)
   end
   local became, why, error
-  if moves.end_canceled(q, tenant, level, lane, job, action and actions.is_over(action)) then
+  if moves.end_canceled(q, tenant, level, lane, job, is_action_over) then
     became = "canceled"
   elseif outcome == "dead" then
     why, error = string.match(detail, "^([^,]*),(.*)$")
     bury(q, job, why, error, text)
     if why == "throttled" then
+      local throttling = require "throttling"
       throttling.note(q, tenant)
     end
     moves.ended(q, tenant, level, lane, job)
@@ -118,6 +129,7 @@ function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, held, t
   end
   pace.discount(tenant, became)
   if action then
+    local actions = require "actions"
     actions.come_back(q, action, job, became, why, error)
     if became == "failed" then
       account(q, action, sequence, told)

@@ -36,13 +36,18 @@ end
 function pace.open(tenant)
   local opened = tenant.opened_pace
   if not opened then
-    opened = read(tenant.pace)
+    opened = read(tenant.begun_pace or tenant.pace)
     tenant.opened_pace = opened
   end
   return opened
 end
 
-function pace.stored(opened)
+-- As it is written.
+function pace.stored(tenant)
+  local opened = tenant.opened_pace
+  if not opened then
+    return tenant.begun_pace
+  end
   return struct.pack(
     FORMAT, opened.slot, opened.received, opened.starts_before, opened.starts_earlier, opened.active_since,
     opened.backoff, opened.uncounted, opened.costs
@@ -87,8 +92,16 @@ function pace.discount_cost(tenant, more)
   opened.costs = opened.costs + more
 end
 
+-- That of a tenant that is not known yet: all that come with one script begin alike.
+local begun
+
 -- It has work after it had none: what came before says nothing of how fast it will go.
 function pace.begin(q, tenant)
+  if not tenant.stored_state and not tenant.opened_pace then
+    begun = begun or struct.pack(FORMAT, q.slot_now, 0, 0, 0, q.now, 0, 0, 0)
+    tenant.begun_pace = begun
+    return
+  end
   local opened = pace.open(tenant)
   opened.active_since, opened.slot, opened.received = q.now, q.slot_now, pace.received(tenant)
   opened.starts_before, opened.starts_earlier = 0, 0

@@ -148,7 +148,8 @@ function queue.save(q)
   end
   for name, amount in pairs(q.counts) do
     if amount ~= 0 then
-      redis.call("HINCRBY", q.keys.queue, name, amount)
+      local decimal = require "decimal"
+      redis.call("HINCRBY", q.keys.queue, name, decimal.of(amount))
     end
   end
   if q.told then

@@ -8,7 +8,7 @@ local lanes = require "lanes"
 
 local submitting = {}
 
-local frexp, huge = math.frexp, math.huge
+local frexp, huge, RANKED_FROM = math.frexp, math.huge, tenants.RANKED_FROM
 
 function submitting.open(q)
   q.entered = {}
@@ -49,14 +49,23 @@ local function append(q, tenant, lane, count)
   local before = tenant.waiting
   tenant.waiting, q.waiting = before + count, q.waiting + count
   -- Its rank goes by binary digits (see tenants.lua): a job more is rarely one of them.
-  local _, digits_before = frexp(before)
-  local _, digits = frexp(tenant.waiting)
-  tenant.has_grown = tenant.has_grown or digits > digits_before
+  if tenant.waiting >= RANKED_FROM and not tenant.has_grown then
+    local _, digits_before = frexp(before)
+    local _, digits = frexp(tenant.waiting)
+    tenant.has_grown = digits > digits_before
+  end
   if lane.action then
     local actions = require "actions"
     actions.accept(lane.action, "waiting", count)
   end
   return lanes.append(q, tenant, lane, count)
+end
+
+-- Noted, to be written at the end: lane, values, from and to, by turns.
+local function push(batch, lane, values, from, to)
+  local pushes = batch.pushes
+  local at = #pushes
+  pushes[at + 1], pushes[at + 2], pushes[at + 3], pushes[at + 4] = lane, values, from, to
 end
 
 -- Each answers the first sequence and how many of the line's jobs were dealt with.
@@ -67,9 +76,9 @@ local function submit_fresh(q, batch, tenant, lane, values, from, count)
   if taken == 0 then
     return "0", 0
   end
-  batch.pushes[#batch.pushes + 1] = { lane = lane, values = values, from = from, to = from + taken - 1 }
+  push(batch, lane, values, from, from + taken - 1)
   batch.accepted = batch.accepted + taken
-  return string.format("%.0f", append(q, tenant, lane, taken)), taken
+  return string.format("%d", append(q, tenant, lane, taken)), taken
 end
 
 local function submit_named(q, batch, tenant, lane, values, from, count)
@@ -98,7 +107,7 @@ local function submit_named(q, batch, tenant, lane, values, from, count)
   for i, digest in ipairs(digests) do
     ids.add(ids.open(q, lane.action), digest, string.format("%s:%s:%.0f", lane.level, lane.token, first + i - 1))
   end
-  batch.pushes[#batch.pushes + 1] = { lane = lane, values = texts, from = 1, to = #texts }
+  push(batch, lane, texts, 1, #texts)
   batch.accepted = batch.accepted + #texts
   return string.format("%.0f", first), dealt_with
 end
@@ -191,8 +200,9 @@ function submitting.sleeper(q, batch)
 end
 
 function submitting.save(q, batch)
-  for _, push in ipairs(batch.pushes) do
-    redis.call("RPUSH", push.lane.key, unpack(push.values, push.from, push.to))
+  local pushes = batch.pushes
+  for i = 1, #pushes, 4 do
+    redis.call("RPUSH", pushes[i].key, unpack(pushes[i + 1], pushes[i + 2], pushes[i + 3]))
   end
   for _, job in ipairs(batch.later) do
     redis.call("HSET", q.keys.aside, job.job, job.text)

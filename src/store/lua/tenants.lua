@@ -112,16 +112,16 @@ function tenants.load(q, name)
   local packed_pace = ""
   for i = 1, #flat, 2 do
     local field, value = flat[i], flat[i + 1]
-    if field == "normal" or field == "high" or field == "low" then
+    if field == "state" then
+      state = value
+    elseif field == "pace" then
+      packed_pace = value
+    elseif field == "normal" or field == "high" or field == "low" then
       local level = open_level(value)
       if level.lanes > 0 then
         level.present, level.was_present = true, true
       end
       at[field] = level
-    elseif field == "state" then
-      state = value
-    elseif field == "pace" then
-      packed_pace = value
     else
       if fields == NO_FIELDS then
         fields = {}
@@ -216,6 +216,14 @@ local function note(list, first, second)
   list[at + 1], list[at + 2] = first, second
 end
 
+-- Those who enter the line in one script do so at one instant.
+local function since_text(out, since)
+  if since ~= out.since then
+    out.since, out.since_text = since, format("%d", since)
+  end
+  return out.since_text
+end
+
 -- The places the tenant has taken and left on a level.
 local function collect_places(tenant, level, at, out)
   if at.present then
@@ -223,7 +231,7 @@ local function collect_places(tenant, level, at, out)
       note(places_of(out, level).ready, format("%d", at.score), tenant.name)
     end
     if not at.was_present or at.since_corrected then
-      note(places_of(out, level).since, format("%d", at.since), tenant.name)
+      note(places_of(out, level).since, since_text(out, at.since), tenant.name)
     end
   elseif at.was_present then
     note(places_of(out, level).gone, tenant.name)
@@ -235,6 +243,7 @@ end
 -- such writes nothing. So it is right within a factor of two, but for what was started in the last few seconds. Only
 -- scripts that let jobs wait, or take them, have the key.
 local RANKED_FROM = 8
+tenants.RANKED_FROM = RANKED_FROM
 
 local function rank(tenant, out)
   if tenant.waiting >= RANKED_FROM then
@@ -266,9 +275,9 @@ local function write(q, tenant, out, sets)
       count = count + 2
     end
   end
-  if tenant.opened_pace then
+  if tenant.opened_pace or tenant.begun_pace then
     local pace = require "pace"
-    local packed_pace = pace.stored(tenant.opened_pace)
+    local packed_pace = pace.stored(tenant)
     if packed_pace ~= tenant.pace then
       sets[count + 1], sets[count + 2] = "pace", packed_pace
       count = count + 2
@@ -398,6 +407,31 @@ local function save_places(q, out)
   end
 end
 
+local function collect_parking(q, tenant, parking)
+  local before = tenant.parked_before
+  if tenant.parked_until then
+    note(parking.parked, format("%d", tenant.parked_until), tenant.name)
+  elseif before then
+    note(parking.unparked, tenant.name)
+  end
+  -- Whether it is parked again or not, it waits among the unparking no longer.
+  if before and not q.is_nobody_unparking then
+    note(parking.lifted, tenant.name)
+  end
+end
+
+local function save_parking(q, parking)
+  if #parking.unparked > 0 then
+    redis.call("ZREM", q.keys.parked, unpack(parking.unparked))
+  end
+  if #parking.lifted > 0 then
+    redis.call("ZREM", q.keys.unparking, unpack(parking.lifted))
+  end
+  if #parking.parked > 0 then
+    redis.call("ZADD", q.keys.parked, unpack(parking.parked))
+  end
+end
+
 -- Writes every loaded tenant and its places in line. Only from here on does a script write.
 function tenants.save(q)
   if q.runs then
@@ -406,18 +440,13 @@ function tenants.save(q)
   if not q.tenants then
     return
   end
-  local out, sets, backlog_key = { levels = {}, ranked = {}, unranked = {} }, {}, q.keys.backlog
-  local parked, unparked, lifted = {}, {}, {}
-  for _, tenant in ipairs(q.tenants.list) do
-    local before = tenant.parked_before
-    if tenant.parked_until then
-      note(parked, format("%d", tenant.parked_until), tenant.name)
-    elseif before then
-      note(unparked, tenant.name)
-    end
-    -- Whether it is parked again or not, it waits among the unparking no longer.
-    if before and not q.is_nobody_unparking then
-      note(lifted, tenant.name)
+  local out, sets, backlog_key = { levels = {}, ranked = {}, unranked = {}, since = 0, since_text = "0" }, {}, q.keys.backlog
+  local list, parking = q.tenants.list, nil
+  for i = 1, #list do
+    local tenant = list[i]
+    if tenant.parked_until or tenant.parked_before then
+      parking = parking or { parked = {}, unparked = {}, lifted = {} }
+      collect_parking(q, tenant, parking)
     end
     if backlog_key and (tenant.has_grown or tenant.is_paced_anew or tenant.waiting == 0) then
       rank(tenant, out)
@@ -426,14 +455,8 @@ function tenants.save(q)
   end
   save_places(q, out)
   save_ranks(q, out)
-  if #unparked > 0 then
-    redis.call("ZREM", q.keys.parked, unpack(unparked))
-  end
-  if #lifted > 0 then
-    redis.call("ZREM", q.keys.unparking, unpack(lifted))
-  end
-  if #parked > 0 then
-    redis.call("ZADD", q.keys.parked, unpack(parked))
+  if parking then
+    save_parking(q, parking)
   end
 end
 
