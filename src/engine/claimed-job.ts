@@ -13,11 +13,13 @@ import {
 import { renewLeases } from '../store/scripts/renew-leases.ts'
 import { finishedJob, finishOf, toldOf } from './finish.ts'
 import type { Grant } from './grant.ts'
+import { isStoreSilent } from './is-store-away.ts'
 import type { GrantedBy, Job, LeasedJob } from './job.ts'
 import { type Answer, Lessons } from './lesson.ts'
 import { type RunResult, resultOfThrow } from './outcome.ts'
 import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
+import type { Recovery } from './recovery.ts'
 import type { RunEnds } from './run-ends.ts'
 
 /** A job claimed by a caller with a loop of its own. It is the caller's until the lease runs out; `renew` prolongs it. */
@@ -64,6 +66,7 @@ export class ClaimHandle implements ClaimedJob {
   readonly #onDue: (due: DueWork) => void
   readonly #figures: QueueFigures
   readonly #ends: RunEnds
+  readonly #recovery: Recovery
   readonly #clock: Clock
   readonly #claimedAt: number
   readonly #lessons = new Lessons()
@@ -80,6 +83,7 @@ export class ClaimHandle implements ClaimedJob {
     onDue: (due: DueWork) => void
     figures: QueueFigures
     ends: RunEnds
+    recovery: Recovery
   }) {
     this.#clock = options.clock
     this.#claimedAt = options.clock.now()
@@ -92,6 +96,7 @@ export class ClaimHandle implements ClaimedJob {
     this.#onDue = options.onDue
     this.#figures = options.figures
     this.#ends = options.ends
+    this.#recovery = options.recovery
     this.#figures.started(this.#job, this.#clock.date())
   }
 
@@ -165,7 +170,8 @@ export class ClaimHandle implements ClaimedJob {
 
   async renew(): Promise<void> {
     const { client, keys } = this.#requests
-    const lost = await renewLeases(this.#redis, keys, { client, leaseMs: this.#leaseMs, fences: [this.fence] })
+    const renewal = { client, leaseMs: this.#leaseMs, fences: [this.fence] }
+    const lost = await this.#watched(renewLeases(this.#redis, keys, renewal))
     if (lost.length > 0) throw this.#lost()
   }
 
@@ -181,17 +187,33 @@ export class ClaimHandle implements ClaimedJob {
   async #tell(finish: Finish, result?: RunResult, action?: FinishedInAction): Promise<void> {
     const finished = [finishedJob(this.#job, finish, action, this.#lessons.lessonFor(undefined))]
     if (result) this.#ends.note(finished[0] as FinishedJob, this.#job, result)
-    const reply = await finishAndClaim(this.#requests, {
-      wanted: 0,
-      levels: '',
-      leaseMs: this.#leaseMs,
-      idleForMs: 0,
-      hasSuspect: false,
-      finished,
-    })
+    const reply = await this.#watched(
+      finishAndClaim(this.#requests, {
+        wanted: 0,
+        levels: '',
+        leaseMs: this.#leaseMs,
+        idleForMs: 0,
+        hasSuspect: false,
+        // The next claim does, if it may.
+        takesBackUntilUs: 0,
+        finished,
+      }),
+    )
     this.#onDue(reply)
     this.#ends.stored(finished, reply.stale)
     if (reply.stale.length > 0) throw this.#lost()
+  }
+
+  async #watched<Reply>(call: Promise<Reply>): Promise<Reply> {
+    const sentAt = this.#clock.now()
+    try {
+      const reply = await call
+      this.#recovery.answered(sentAt)
+      return reply
+    } catch (error) {
+      if (isStoreSilent(error)) this.#recovery.failed(sentAt)
+      throw error
+    }
   }
 
   #lost(): LeaseLostError {

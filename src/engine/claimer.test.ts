@@ -9,6 +9,7 @@ import { CongestionRecorder } from './congestion-recorder.ts'
 import type { LogEntry } from './log.ts'
 import { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
+import { Recovery } from './recovery.ts'
 import { RunEnds } from './run-ends.ts'
 
 const away = new StoreUnavailableError({ reason: 'test', outcome: 'not-sent' })
@@ -28,6 +29,7 @@ function claimerWith(replies: (() => unknown)[], recordCongestion = () => {}): C
     settings: {} as QueueSettings,
     figures: new QueueFigures(),
     ends: new RunEnds(),
+    recovery: new Recovery({ clock: systemClock, leaseMs: 1_000 }),
     onDue: () => {},
   })
 }

@@ -6,10 +6,12 @@ import { type ClaimReply, type DueWork, type FinishedJob, finishAndClaim } from 
 import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
 import { finishedJob } from './finish.ts'
 import { Grant } from './grant.ts'
+import { isStoreSilent } from './is-store-away.ts'
 import { decodeJobs } from './job.ts'
 import type { Log } from './log.ts'
 import type { QueueFigures } from './queue-figures.ts'
 import type { QueueSettings } from './queue-options.ts'
+import type { Recovery } from './recovery.ts'
 import type { RunEnds } from './run-ends.ts'
 import { buryUnreadable } from './unreadable-job.ts'
 
@@ -23,6 +25,7 @@ interface ClaimerParts {
   readonly settings: QueueSettings
   readonly figures: QueueFigures
   readonly ends: RunEnds
+  readonly recovery: Recovery
   readonly onDue: (due: DueWork) => void
   readonly recordCongestion: () => void
 }
@@ -46,7 +49,7 @@ export class Claimer {
    * for more has failed: the next claim says why.
    */
   async claim(claim: Claim): Promise<ClaimedJob[]> {
-    const { clock } = this.#parts
+    const { clock, recovery } = this.#parts
     const found: ClaimedJob[] = []
     let unreadable: FinishedJob[] = []
     for (;;) {
@@ -55,13 +58,17 @@ export class Claimer {
       try {
         reply = await this.#ask(claim, claim.wanted - found.length, unreadable)
       } catch (error) {
+        if (isStoreSilent(error)) recovery.failed(sentAt)
         if (found.length > 0) return found
         throw error
       }
+      recovery.answered(sentAt)
       unreadable = this.#take(reply, { sentAt, leaseMs: claim.leaseMs }, found)
       // Their places are free again, and they are told of with the next call.
       const isMore = reply.word === 'again' || unreadable.length > 0
-      if (!isMore || found.length >= claim.wanted) return found
+      // The next call does that, also for others where there is enough for this one.
+      const takesBack = reply.leftAtUs !== undefined && recovery.left(reply.leftAtUs) === 0
+      if (!takesBack && (!isMore || found.length >= claim.wanted)) return found
     }
   }
 
@@ -71,6 +78,7 @@ export class Claimer {
       levels: levels.join(' '),
       idleForMs: 0,
       hasSuspect: false,
+      takesBackUntilUs: this.#parts.recovery.untilUs,
     })
   }
 

@@ -18,6 +18,8 @@ interface ExchangeParts {
   readonly requests: Requests
   readonly ends: RunEnds
   readonly log: Log
+  /** The store has been told of these, or never will be: their leases need not be renewed for them. */
+  readonly onTold: (finished: readonly FinishedJob[]) => void
   /** What a claim says of the pool as it is at the moment. */
   readonly asking: () => Omit<ClaimRequest, 'wanted' | 'finished' | 'untold'>
 }
@@ -96,9 +98,10 @@ export class Exchanges {
   }
 
   async #call(wanted: number, finished: readonly FinishedJob[], giveUpAfterMs?: number): Promise<ClaimReply> {
-    const { requests, ends, asking } = this.#parts
+    const { requests, ends, asking, onTold } = this.#parts
     const claim = { ...asking(), wanted, finished, untold: this.#untold.take(finished) }
     const reply = await finishAndClaim(requests, claim, giveUpAfterMs)
+    onTold(finished)
     ends.stored(finished, reply.stale)
     return reply
   }
@@ -122,8 +125,10 @@ export class Exchanges {
     })
   }
 
-  #onUntellable({ jobKey, finish }: FinishedJob, error: unknown): void {
-    const { queue, log } = this.#parts
+  #onUntellable(job: FinishedJob, error: unknown): void {
+    const { queue, log, onTold } = this.#parts
+    const { jobKey, finish } = job
+    onTold([job])
     log({
       level: 'error',
       event: 'worker.untellable-job',

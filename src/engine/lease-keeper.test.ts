@@ -5,12 +5,14 @@ import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import type { LogEntry } from './log.ts'
+import { Recovery } from './recovery.ts'
 
 /** Renews once for each of these errors, and answers what was said about it. */
 async function logOf(errors: Error[]): Promise<LogEntry[]> {
   const log: LogEntry[] = []
   await new Promise<void>((resolve) => {
     const clock = {
+      now: () => 0,
       setTimer: (fn: () => void) => {
         if (errors.length > 0) setImmediate(fn)
         else resolve()
@@ -21,6 +23,7 @@ async function logOf(errors: Error[]): Promise<LogEntry[]> {
     const requests = { client: 'me', keys: { leases: 'leases' } } as unknown as Requests
     const keeper = new LeaseKeeper({
       ...{ clock, requests, leaseMs: 300, queue: 'q', onLost: () => {} },
+      recovery: new Recovery({ clock, leaseMs: 300 }),
       redis: { callWith } as unknown as Redis,
       log: (entry) => log.push(entry),
     })

@@ -2,21 +2,24 @@ import type { Clock } from '../clock.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
 import { renewLeases } from '../store/scripts/renew-leases.ts'
+import { isStoreSilent } from './is-store-away.ts'
 import { LastingError } from './lasting-error.ts'
 import type { Log } from './log.ts'
+import type { Recovery } from './recovery.ts'
 
 /**
- * Renews the leases of all claims of one process, every third of a lease and in one call. A claim whose lease turns out
- * to be lost is told so; it is no longer renewed.
+ * Renews the leases of all claims of one process, every third of a lease and in one call; also of claims whose jobs have
+ * ended, until the store has been told of them. A claim whose lease turns out to be lost is told so; it is no longer renewed.
  */
 export class LeaseKeeper {
   readonly #redis: Redis
   readonly #requests: Requests
   readonly #leaseMs: number
   readonly #clock: Clock
+  readonly #recovery: Recovery
   readonly #onLost: (fence: string) => void
   readonly #lastingError: LastingError
-  /** Jobs still held under each fence. */
+  /** Jobs under each fence of which the store has not been told. */
   readonly #held = new Map<string, number>()
   #cancelTimer: (() => void) | undefined
 
@@ -27,12 +30,14 @@ export class LeaseKeeper {
     clock: Clock
     log: Log
     queue: string
+    recovery: Recovery
     onLost: (fence: string) => void
   }) {
     this.#redis = options.redis
     this.#requests = options.requests
     this.#leaseMs = options.leaseMs
     this.#clock = options.clock
+    this.#recovery = options.recovery
     this.#onLost = options.onLost
     this.#lastingError = new LastingError(options.log, {
       event: 'worker.leases-unrenewed',
@@ -42,10 +47,10 @@ export class LeaseKeeper {
 
   hold(fence: string, jobs: number): void {
     this.#held.set(fence, jobs)
-    this.#cancelTimer ??= this.#clock.setTimer(() => void this.#renew(), this.#leaseMs / 3)
+    this.#cancelTimer ??= this.#clock.setTimer(() => void this.#renewAndGoOn(), this.#leaseMs / 3)
   }
 
-  /** One job of the claim has ended. */
+  /** The store has been told of one job of the claim. */
   drop(fence: string): void {
     const left = (this.#held.get(fence) ?? 0) - 1
     if (left > 0) this.#held.set(fence, left)
@@ -58,26 +63,33 @@ export class LeaseKeeper {
     this.#held.clear()
   }
 
-  async #renew(): Promise<void> {
+  /** Besides the regular times: the store was away, and is back. Does not reject. */
+  async renew(): Promise<void> {
     const fences = [...this.#held.keys()]
-    if (fences.length > 0) {
-      try {
-        const lost = await renewLeases(this.#redis, this.#requests.keys, {
-          client: this.#requests.client,
-          leaseMs: this.#leaseMs,
-          fences,
-        })
-        this.#lastingError.mended()
-        for (const fence of lost) {
-          if (this.#held.delete(fence)) this.#onLost(fence)
-        }
-      } catch (error) {
-        // The next round tries again, and the store decides what is still ours.
-        this.#lastingError.failed(error)
+    if (fences.length === 0) return
+    const sentAt = this.#clock.now()
+    try {
+      const lost = await renewLeases(this.#redis, this.#requests.keys, {
+        client: this.#requests.client,
+        leaseMs: this.#leaseMs,
+        fences,
+      })
+      this.#recovery.answered(sentAt)
+      this.#lastingError.mended()
+      for (const fence of lost) {
+        if (this.#held.delete(fence)) this.#onLost(fence)
       }
+    } catch (error) {
+      // The next round tries again, and the store decides what is still ours.
+      if (isStoreSilent(error)) this.#recovery.failed(sentAt)
+      this.#lastingError.failed(error)
     }
+  }
+
+  async #renewAndGoOn(): Promise<void> {
+    await this.renew()
     if (this.#cancelTimer === undefined) return
     this.#cancelTimer =
-      this.#held.size > 0 ? this.#clock.setTimer(() => void this.#renew(), this.#leaseMs / 3) : undefined
+      this.#held.size > 0 ? this.#clock.setTimer(() => void this.#renewAndGoOn(), this.#leaseMs / 3) : undefined
   }
 }

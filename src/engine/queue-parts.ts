@@ -21,6 +21,7 @@ import type { Log } from './log.ts'
 import { QueueFigures } from './queue-figures.ts'
 import { checkQueueOptions, declarationOf, type QueueOptions, type QueueSettings } from './queue-options.ts'
 import { QueuePlace } from './queue-place.ts'
+import { Recovery } from './recovery.ts'
 import { Registration } from './registration.ts'
 import { RunEnds } from './run-ends.ts'
 import { insideOfSchedules, Schedules } from './schedules/schedules.ts'
@@ -87,6 +88,7 @@ export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueuePa
   const { maxPayloadBytes, leaseMs, shutdownGraceMs: graceMs, unknownTypeMs } = settings
   const { group } = settings.limits.shared[0] ?? { group: name }
   const [figures, ends] = [new QueueFigures(), new RunEnds()]
+  const recovery = new Recovery({ clock, leaseMs })
   const place = new QueuePlace({ prefix, queue: name, group, client })
   const { keys } = place
   const feed = new EventFeed(redis, keys)
@@ -131,7 +133,7 @@ export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueuePa
     },
     recordCongestion: () => recorder.record(),
   }
-  const claimer = new Claimer({ ...given, ...besides, requests, settings, figures, ends })
+  const claimer = new Claimer({ ...given, ...besides, requests, settings, figures, ends, recovery })
   const limits = new LimitControl({ ...given, requests, place, ready })
   const deadLetters = new DeadLetters({ ...given, keys, requests, maxPayloadBytes, ready, readable })
   const schedules = new Schedules({
@@ -180,6 +182,7 @@ export function makeQueueParts(given: QueueMaking, itself: QueueItself): QueuePa
     requests: requestsOf(`${client}-pool`),
     figures,
     ends,
+    recovery,
   })
   return {
     ...{ settings, clock, redis, keys, figures, ends, feed, registration, requests, intake, claimer, pool },

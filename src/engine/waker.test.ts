@@ -91,3 +91,16 @@ it('wakes one that is added again under another key by that one alone', async ()
 
   expect(heard).toEqual(['there'])
 })
+
+it('tells its sleepers how late a heartbeat comes from a server that stood still', async () => {
+  const late = new Promise<number>((resolve) => {
+    waker.add({ wakeKey: 'wake:late', onWake: () => {}, onLate: (ms) => ms > HEARTBEAT_MS && resolve(ms) })
+  })
+
+  await server.kill('SIGSTOP')
+  // The silence itself is the event.
+  await new Promise((resolve) => setTimeout(resolve, 4 * HEARTBEAT_MS))
+  await server.kill('SIGCONT')
+
+  expect(await late).toBeGreaterThan(HEARTBEAT_MS)
+})

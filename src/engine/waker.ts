@@ -16,6 +16,8 @@ export interface Sleeper {
   readonly wakeKey: string
   /** Woken; or it is time to look for itself, also after the connection was lost: `what` is undefined then. */
   onWake(what: string | undefined): void
+  /** The store, or this process, stood still: what it does by itself at an instant came so much later. */
+  onLate?(ms: number): void
   /**
    * At a heartbeat: it has nothing to tell and goes on waiting, if it is told that there is nothing for it. All who do are
    * asked for in one call, so that a process with many queues sends no more than one with a single one. Undefined: it looks
@@ -179,7 +181,11 @@ class WakeReader {
     const ms = Math.max(1, Math.ceil(this.#beatAt - performance.now()))
     this.#waitsOn = [...this.#sleepers.keys()]
     try {
-      return (await blocking.block('BLPOP', [...this.#waitsOn, ms / 1000], ms)) as [string, string] | null
+      const sentAt = performance.now()
+      const found = (await blocking.block('BLPOP', [...this.#waitsOn, ms / 1000], ms)) as [string, string] | null
+      const lateMs = performance.now() - sentAt - ms
+      if (lateMs > 0) for (const sleeper of this.#sleepers.values()) sleeper.onLate?.(lateMs)
+      return found
     } finally {
       this.#waitsOn = []
     }

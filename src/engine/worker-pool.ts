@@ -13,6 +13,7 @@ import type {
 import type { Rest } from '../store/scripts/stay-idle.ts'
 import { Exchanges } from './exchanges.ts'
 import { finishedJob, finishOf, toldOf } from './finish.ts'
+import { isStoreSilent } from './is-store-away.ts'
 import { decodeJobs, type LeasedJob } from './job.ts'
 import { JobRun, type RunSetting } from './job-run.ts'
 import { LAST_WORDS_MS, settledWithin } from './last-words.ts'
@@ -22,6 +23,7 @@ import type { RunResult } from './outcome.ts'
 import { type Hands, type Processor, Processors } from './processors.ts'
 import type { QueueFigures } from './queue-figures.ts'
 import { givenLimitNames, type QueueSettings } from './queue-options.ts'
+import type { Recovery } from './recovery.ts'
 import type { RunEnds } from './run-ends.ts'
 import { Runs } from './runs.ts'
 import { buryUnreadable } from './unreadable-job.ts'
@@ -61,6 +63,8 @@ export class WorkerPool implements Sleeper {
   readonly #isTimeMoved: boolean
   readonly #log: Log
   readonly #leases: LeaseKeeper
+  readonly #recovery: Recovery
+  readonly #stopListening: () => void
   readonly #onDue: (due: DueWork) => void
   readonly #recordCongestion: () => void
   readonly #figures: QueueFigures
@@ -78,6 +82,7 @@ export class WorkerPool implements Sleeper {
   #isPoked = false
   #flushHandle: (() => void) | undefined
   #cancelAlarm: (() => void) | undefined
+  #cancelRecovery: (() => void) | undefined
   #onQuiet: (() => void) | undefined
 
   constructor(options: {
@@ -93,6 +98,7 @@ export class WorkerPool implements Sleeper {
     recordCongestion: () => void
     figures: QueueFigures
     ends: RunEnds
+    recovery: Recovery
   }) {
     this.#queue = options.queue
     this.#onDue = options.onDue
@@ -109,7 +115,14 @@ export class WorkerPool implements Sleeper {
     const { unknownTypeMs, limits } = options.settings
     const limitNames = givenLimitNames(limits)
     this.#processors = new Processors({ queue: options.queue, unknownTypeMs, limitNames, log: options.log })
-    this.#exchanges = new Exchanges({ ...options, asking: () => this.#asking() })
+    this.#exchanges = new Exchanges({
+      ...options,
+      asking: () => this.#asking(),
+      onTold: (finished) => {
+        for (const { fence } of finished) this.#leases.drop(fence)
+      },
+    })
+    this.#recovery = options.recovery
     this.#leases = new LeaseKeeper({
       redis: options.redis,
       requests: options.requests,
@@ -117,8 +130,13 @@ export class WorkerPool implements Sleeper {
       clock: options.clock,
       log: options.log,
       queue: options.queue,
+      recovery: options.recovery,
       onLost: (fence) => this.#abortClaim(fence),
     })
+    // Leases may have run out while the store was away, and somebody may be about to take them back.
+    const renew = () => void this.#leases.renew()
+    this.#stopListening = options.redis.onReconnect(renew)
+    options.recovery.onOutage(renew)
   }
 
   get wakeKey(): string {
@@ -143,6 +161,10 @@ export class WorkerPool implements Sleeper {
       return
     }
     this.#poke()
+  }
+
+  onLate(ms: number): void {
+    this.#recovery.waited(ms)
   }
 
   rest(): RestingSleeper | undefined {
@@ -194,8 +216,12 @@ export class WorkerPool implements Sleeper {
     if (this.#state !== 'open') return
     this.#state = 'closing'
     this.#cancelAlarm?.()
+    this.#cancelRecovery?.()
     this.#waker.remove(this)
-    if (!this.#isStarted) return
+    if (!this.#isStarted) {
+      this.#stopListening()
+      return
+    }
     await this.#quietWithin(this.#settings.shutdownGraceMs)
     for (const run of this.#runs.takeAll()) {
       run.abort(new ClosedError(`The queue "${this.#queue}"`, TAKEN_BACK))
@@ -208,6 +234,7 @@ export class WorkerPool implements Sleeper {
     this.#cancelTimers()
     if (this.#isExchanging) this.#exchanges.giveUp()
     else await this.#exchanges.last(deadline)
+    this.#stopListening()
     this.#leases.close()
     this.#state = 'closed'
   }
@@ -262,6 +289,7 @@ export class WorkerPool implements Sleeper {
       leaseMs: this.#settings.leaseMs,
       idleForMs: this.#idleForMs,
       hasSuspect: this.#suspects > 0,
+      takesBackUntilUs: this.#recovery.untilUs,
     }
   }
 
@@ -295,9 +323,18 @@ export class WorkerPool implements Sleeper {
     const wanted = Math.max(0, this.#freeHands())
     const sentAt = this.#clock.now()
     this.#isExchanging = true
-    const reply = await this.#exchanges.next(wanted).catch((error: unknown) => this.#onFailedExchange(error))
+    let reply: ClaimReply
+    try {
+      reply = await this.#exchanges.next(wanted)
+    } catch (error) {
+      this.#isExchanging = false
+      if (isStoreSilent(error)) this.#recovery.failed(sentAt)
+      this.#onFailedExchange(error)
+      return
+    }
     this.#isExchanging = false
-    if (reply) this.#onReply(reply, wanted, sentAt)
+    this.#recovery.answered(sentAt)
+    this.#onReply(reply, wanted, sentAt)
   }
 
   #onFailedExchange(error: unknown): void {
@@ -324,12 +361,29 @@ export class WorkerPool implements Sleeper {
       this.#leases.hold(reply.fence, jobs.length)
       this.#startAll(jobs, reply, sentAt)
     }
+    const takesBack = reply.leftAtUs !== undefined && this.#mayTakeBack(reply.leftAtUs)
     const isMore = this.#isPoked || reply.word === 'again' || reply.waitMs === 0
     this.#isPoked = false
+    if (takesBack) this.#exchange()
     if (isMore) this.#poke()
     else if (jobs.length < wanted) this.#sleepUntil(reply)
     else if (this.#hasIdleHands()) this.#exchange()
     if (this.#exchanges.hasToTell) this.#flushSoon()
+  }
+
+  /**
+   * Leases have run out. If they may be taken back the next call does so, also for others where all hands are full; else one
+   * does that comes by itself later.
+   */
+  #mayTakeBack(leftAtUs: number): boolean {
+    if (this.#state !== 'open') return false
+    const waitMs = this.#recovery.left(leftAtUs)
+    if (waitMs === 0) return true
+    this.#cancelRecovery ??= this.#clock.setTimer(() => {
+      this.#cancelRecovery = undefined
+      this.#exchange()
+    }, waitMs)
+    return false
   }
 
   /**
@@ -399,7 +453,6 @@ export class WorkerPool implements Sleeper {
   }
 
   #tell(job: LeasedJob, finish: Finish, action?: FinishedInAction, lesson?: Lesson): FinishedJob {
-    this.#leases.drop(job.fence)
     const finished = finishedJob(job, finish, action, lesson)
     this.#exchanges.add(finished)
     this.#flushSoon()

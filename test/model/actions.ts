@@ -229,6 +229,7 @@ const claim: fc.Arbitrary<Action> = fc.record({
   leaseMs: fc.constantFrom(15_000, 15_000, 1_000, 100),
   idleForMs: fc.constantFrom(0, 12_000, 12_000),
   hasSuspect: rarely(5),
+  takesBackForUs: fc.constantFrom(undefined, undefined, undefined, 0, -1),
   saysUntold: fc.boolean(),
   finished: fc.array(finished, { maxLength: 5 }),
   lesson: fc.option<LessonStep>(lesson, { freq: 2 }),

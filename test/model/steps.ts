@@ -62,6 +62,8 @@ export type Action =
       readonly leaseMs: number
       readonly idleForMs: number
       readonly hasSuspect: boolean
+      /** Until when it takes back leases that ran out, from now; not given: whenever. */
+      readonly takesBackForUs?: number | undefined
       readonly saysUntold: boolean
       readonly finished: readonly FinishStep[]
       /** Of the first of them. */
@@ -364,7 +366,7 @@ async function claim(world: World, action: Action & { do: 'claim' }): Promise<vo
   if (first && action.lesson)
     finished[0] = { ...first, lesson: lessonOf(action.lesson, (first as Held & FinishedJob).member) }
   const untold = action.saysUntold ? untoldOf(client, finished) : undefined
-  const { wanted, levels, leaseMs, idleForMs, hasSuspect } = action
+  const { wanted, levels, leaseMs, idleForMs, hasSuspect, takesBackForUs } = action
   const request = {
     wanted,
     levels,
@@ -374,6 +376,7 @@ async function claim(world: World, action: Action & { do: 'claim' }): Promise<vo
     finished,
     nowUs: world.nowUs,
     ...(untold && { untold }),
+    ...(takesBackForUs !== undefined && { takesBackUntilUs: world.now + takesBackForUs }),
   }
   const reply = await finishAndClaim(client.requests, request)
   deepStrictEqual({ ...reply, holdsAlarm: false }, world.model.claim(client.name, request, world.now))

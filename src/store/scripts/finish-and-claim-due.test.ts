@@ -70,6 +70,19 @@ describe('what is due', () => {
     })
   })
 
+  it('leaves a lease that ran out to whoever may take it back, and says when it was seen', async () => {
+    await store.submit('a', 1)
+    const { fence } = await store.claim(1)
+    store.now += 15_000_000
+
+    const { reply, changes } = await store.changesOf(() => store.claim(0, { takesBackUntilUs: store.now - 1 }))
+    const later = await store.claim(1, { takesBackUntilUs: store.now })
+
+    expect(reply.leftAtUs).toBe(store.now)
+    expect(changes).toEqual({ 'client:me': { '2': '2' } })
+    expect([shortly(later), later.leftAtUs, later.fence > fence]).toEqual(['a1', undefined, true])
+  })
+
   it('puts the jobs of a lease that ran out at the front again and counts a stall', async () => {
     await store.submit('a', 3)
     await store.claim(2)

@@ -1,15 +1,16 @@
 #!lua flags=allow-oom
 -- Takes back what a worker has finished and leases it the next jobs of the fairest tenants, as many as their limits
 -- allow: the one round trip of a busy worker. Brings back what is due on the way, a bounded number at once.
--- Replies {word, stale, wait, alarm, fence, fresh, jobs, duties, kept, ticks, snapshot}: word is "claimed", "idle" or
--- "again" (more may be claimable at once), or alone: {"unregistered"}; {"unnamed"} when a claim is told of as a whole
+-- Replies {word, stale, wait, alarm, fence, fresh, jobs, duties, kept, ticks, snapshot, left}: word is "claimed", "idle"
+-- or "again" (more may be claimable at once), or alone: {"unregistered"}; {"unnamed"} when a claim is told of as a whole
 -- and its jobs must be named, nothing was done. `stale` holds the positions of finished jobs that are no longer the
 -- caller's, `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is
 -- to claim then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is one text of job, record, for each,
 -- with SEPARATOR between them; one that stood on another level than its own, or that a pool granted, has "^<level>",
 -- "&<limit>=<member>" for each pool, and a line break before its record. `duties` is 1 when a duty is due, `ticks` 1
 -- when schedules are, `kept` has the lanes ("<lane>:<tenant>") among the claimed whose action keeps results, `snapshot`
--- 1 when the caller is to record the queue's congestion (see record-congestion).
+-- 1 when the caller is to record the queue's congestion (see record-congestion), `left` the time in µs when leases that
+-- ran out were not taken back because the caller may not, and missing otherwise.
 local time = require "time"
 local decimal = require "decimal"
 local queue = require "queue"
@@ -55,7 +56,8 @@ local idle_for = tonumber(ARGV[8]) -- µs for which the client waits to be woken
 local has_suspect = tonumber(ARGV[9]) -- 1: the client runs a job that has outlived a lease before
 local max_bytes = tonumber(ARGV[10]) -- of records in the reply, unless the first is larger
 local known_since = ARGV[11] -- when the store came to know the queue, as the caller was told; empty: it does not say
-local finished, finished_from = ARGV, 12 -- list: how many lessons, these (see the module of that name); how many
+local takes_back_until = ARGV[12] -- µs: it takes back leases that ran out until then, and none if it comes later
+local finished, finished_from = ARGV, 13 -- list: how many lessons, these (see the module of that name); how many
 -- claims had successes; of each its fence, jobs not told of
 -- before, how many succeeded, how many are named (all or none), these, and how many groups they are in; of each group
 -- its tenant, the level it stood on, its lane if that is an action's, and how many; for an action also measures, how
@@ -108,9 +110,11 @@ local claim = q.claim
 if not finishing.run(q, finished, finished_from) then
   return { "unnamed" }
 end
-local is_bounded, expired = false, {}
+local is_bounded, expired, left_at = false, {}, nil
 local leases = redis.call("ZRANGEBYSCORE", leases_key, "-inf", now_text, "LIMIT", "0", AT_ONCE)
-if #leases > 0 then
+if #leases > 0 and now > tonumber(takes_back_until) then
+  left_at = now_text
+elseif #leases > 0 then
   local recovery = require "recovery"
   expired, is_bounded = recovery.reap(q, leases)
 end
@@ -266,6 +270,7 @@ if hands_left or is_anyone_idle then
 end
 local fresh = claim.fresh or 0
 local reply = { word, q.stale, wait, holds_alarm, fence, fresh, {}, has_duties and 1 or 0, kept, ticks_due, records }
+reply[12] = left_at
 requests.remember(client_key, request, reply)
 reply[7] = table.concat(claim.jobs, SEPARATOR)
 return reply

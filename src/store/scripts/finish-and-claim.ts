@@ -63,6 +63,11 @@ export interface ClaimRequest {
   /** For how long the client waits to be woken if it gets less than it wants. */
   readonly idleForMs: number
   readonly hasSuspect: boolean
+  /**
+   * Until when the client takes back leases that ran out, by the server's time in µs: a call that comes later leaves them, and
+   * its reply says so. Not given: whenever it comes. See the module `recovery` of the engine.
+   */
+  readonly takesBackUntilUs?: number
   readonly finished: readonly FinishedJob[]
   /**
    * How many jobs of each claim the store has not been told of yet, those told now included: it saves looking for each.
@@ -99,12 +104,16 @@ export interface ClaimReply extends DueWork {
   readonly kept: readonly string[]
   /** The caller is the one to record the queue's congestion: see record-congestion. */
   readonly isToRecord: boolean
+  /** Leases have run out that this call did not take back because it came too late for it: the server's time, in µs. */
+  readonly leftAtUs: number | undefined
 }
 
 // Between jobs and records of the reply: neither has control characters but line breaks.
 const SEPARATOR = '\u001e'
 // A claim's reply is at most this large, unless one job is larger.
 const LARGEST_REPLY = 1_000_000
+// Later than any instant, as lua/time.lua has it.
+const NEVER_US = 9e15
 
 export async function finishAndClaim(
   requests: Requests,
@@ -138,6 +147,7 @@ function exchange(
       hasSuspect: claim.hasSuspect ? 1 : 0,
       maxBytes: LARGEST_REPLY,
       knownSince: requests.knownSince,
+      takesBackUntil: String(claim.takesBackUntilUs ?? NEVER_US),
       finished,
     }),
     giveUpAfterMs === undefined ? {} : { giveUpAfterMs },
@@ -347,7 +357,7 @@ function detailOf(finish: Finish): string {
 }
 
 function decode(reply: readonly unknown[], finished: Finished): ClaimReply {
-  const [word, stale, wait, alarm, fence, fresh, jobs, duties, kept, ticks, snapshot] = reply as [
+  const [word, stale, wait, alarm, fence, fresh, jobs, duties, kept, ticks, snapshot, leftAt] = reply as [
     ClaimReply['word'],
     number[],
     number,
@@ -359,6 +369,7 @@ function decode(reply: readonly unknown[], finished: Finished): ClaimReply {
     string[],
     number,
     number,
+    string | undefined,
   ]
   return {
     word,
@@ -372,6 +383,7 @@ function decode(reply: readonly unknown[], finished: Finished): ClaimReply {
     hasTicks: ticks === 1,
     kept,
     isToRecord: snapshot === 1,
+    leftAtUs: leftAt === undefined ? undefined : Number(leftAt),
   }
 }
 

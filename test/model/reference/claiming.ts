@@ -49,7 +49,9 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
   const givenBack: Job[] = []
   const ended = new Set<string>()
   const stale = finishAll(queue, client, request.finished, givenBack, ended)
-  const broughtBack = reap(queue, givenBack, ended)
+  const isTooLate = now > (request.takesBackUntilUs ?? NEVER)
+  const leftAtUs = isTooLate && before.leases.some(({ until }) => until <= now) ? now : undefined
+  const broughtBack = isTooLate ? 0 : reap(queue, givenBack, ended)
   fallDue(queue, before.jobs)
   for (const tenant of lifted) unpark(queue, tenant)
   settleGivenBack(queue, givenBack)
@@ -97,6 +99,7 @@ export function finishAndClaim(queue: QueueState, client: string, request: Claim
     hasTicks: false,
     kept: keptOf(queue, claim),
     isToRecord,
+    leftAtUs,
   }
 }
 
