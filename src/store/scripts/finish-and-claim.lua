@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Takes back what a worker has finished and leases it the next jobs of the fairest tenants, as many as their limits
 -- allow: the one round trip of a busy worker. Brings back what is due on the way, a bounded number at once.
--- Replies {word, stale, wait, alarm, fence, fresh, jobs, duties, kept, ticks, snapshot, left}: word is "claimed", "idle"
--- or "again" (more may be claimable at once), or alone: {"unregistered"}; {"unnamed"} when a claim is told of as a whole
+-- Replies {word, stale, wait, alarm, fence, fresh, jobs, duties, kept, ticks, snapshot, left}: word is "claimed", "idle",
+-- "again" (more may be claimable at once), or alone: {"unregistered"}; {"unnamed"} when a claim is told of as a whole
 -- and its jobs must be named, nothing was done. `stale` holds the positions of finished jobs that are no longer the
 -- caller's, `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is
 -- to claim then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is one text of job, record, for each,
