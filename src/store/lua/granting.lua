@@ -1,6 +1,5 @@
 -- What the limits say to a claim: how much they can grant, and what becomes of whom they deny.
 local limits = require "limits"
-local standing = require "standing"
 
 local granting = {}
 
@@ -58,6 +57,7 @@ function granting.charge(q, tenant, level, permits, from)
 end
 
 function granting.park(q, tenant, at, until_us, limit)
+  local standing = require "standing"
   at.used, at.changed = 0, true
   limits.deny(q, "tenant", limit)
   standing.park(q, tenant, until_us, limit.rule.name)
