@@ -1,16 +1,17 @@
 #!lua flags=allow-oom
 -- Takes back what a worker has finished and leases it the next jobs of the fairest tenants, as many as their limits
 -- allow: the one round trip of a busy worker. Brings back what is due on the way, a bounded number at once.
--- Replies {word, stale, wait, alarm, fence, fresh, jobs, duties, kept, ticks, snapshot, left}: word is "claimed", "idle",
--- "again" (more may be claimable at once), or alone: {"unregistered"}; {"unnamed"} when a claim is told of as a whole
--- and its jobs must be named, nothing was done. `stale` holds the positions of finished jobs that are no longer the
--- caller's, `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if the caller is
--- to claim then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is one text of job, record, for each,
--- with SEPARATOR between them; one that stood on another level than its own, or that a pool granted, has "^<level>",
--- "&<limit>=<member>" for each pool, and a line break before its record. `duties` is 1 when a duty is due, `ticks` 1
--- when schedules are, `kept` has the lanes ("<lane>:<tenant>") among the claimed whose action keeps results, `snapshot`
--- 1 when the caller is to record the queue's congestion (see record-congestion), `left` the time in µs when leases that
--- ran out were not taken back because the caller may not, and missing otherwise.
+-- Replies {word, stale, wait, alarm, fence, fresh, jobs, duties, kept, ticks, snapshot, left}: word is "claimed" or
+-- "idle", or "again" (more may be claimable at once), or alone: {"unregistered"}; {"unnamed"}: a claim is told of as
+-- a whole and its jobs must be named, nothing was done. `stale` holds the positions of finished jobs that are no
+-- longer the caller's, `wait` is the time in µs until the next claim can bring anything (-1: unknown), `alarm` 1 if
+-- the caller is to claim then, `fresh` how long the grants keep in µs (0: for ever), `jobs` is one text of job,
+-- record, for each, with SEPARATOR between them; one that stood on another level than its own, or that a pool
+-- granted, has "^<level>", "&<limit>=<member>" for each pool, and a line break before its record. `duties` is 1 when
+-- a duty is due, `ticks` 1 when schedules are, `kept` has the lanes ("<lane>:<tenant>") among the claimed whose
+-- action keeps results, `snapshot` 1 when the caller is to record the queue's congestion (see record-congestion),
+-- `left` the time in µs when leases that ran out were not taken back because the caller may not, and missing
+-- otherwise.
 local time = require "time"
 local decimal = require "decimal"
 local queue = require "queue"
