@@ -6,6 +6,7 @@ import { type Action, Sluice } from 'sluice'
 import { startRedis, startUpstream, type TestRedis, type Upstream } from 'sluice/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorCodes, type SluiceErrorCode } from '../../src/errors.ts'
+import { createApiKey } from '../../src/http/api-keys.ts'
 import { problemKinds } from '../../src/http/problem.ts'
 import { kindsOfCodes } from '../../src/http/sluice-problems.ts'
 import { observeQueue } from '../../src/sluice.ts'
@@ -246,14 +247,16 @@ describe('the application of the guide', () => {
     const { action } = await api.post<{ action: string }>('/promotions/acme', ['role-1@example.org'])
     const before = await queue.counts()
     const port = await freePort()
-    const worker = await start(0, 'worker.js', { ...env, SLUICE_PORT: String(port) })
+    const { key, hash } = createApiKey()
+    const worker = await start(0, 'worker.js', { ...env, WORKER_PORT: String(port), WORKER_KEY_HASH: hash })
     await worker.said(/SEND_PROMOTION of acme took \d+ ms/)
     await api.said(/action\.completed: \S+ of acme, 0 jobs failed/)
-    const asked = ['/metrics', '/healthz', '/readyz'].map((path) => fetch(`http://127.0.0.1:${port}${path}`))
-    const [metrics, ...health] = await Promise.all(asked)
+    const askWorker = (path: string, headers = {}) => fetch(`http://127.0.0.1:${port}${path}`, { headers })
+    const metrics = await askWorker('/metrics', { authorization: `Bearer ${key}` })
+    const withoutKey = await Promise.all(['/metrics', '/healthz', '/readyz'].map((path) => askWorker(path)))
 
-    expect(await metrics?.text()).toContain('sluice_job_run_seconds_count')
-    expect(health.map(({ status }) => status)).toEqual([200, 200])
+    expect(await metrics.text()).toContain('sluice_job_run_seconds_count')
+    expect(withoutKey.map(({ status }) => status)).toEqual([401, 200, 200])
     expect(before).toMatchObject({ waiting: 1, running: 0 })
     expect(await callsTo('role')).toEqual(new Map([['/role-1@example.org', 1]]))
     expect(await api.get(`/promotions/acme/${action}`)).toMatchObject({ state: 'COMPLETED' })

@@ -8,7 +8,7 @@ export const logJobs: Middleware = async (job, _context, next) => {
   try {
     return await next()
   } catch (error) {
-    logger.warn(`${job.type} of ${job.tenant} failed: ${error}`)
+    logger.warn(`${job.type} of ${job.tenant} failed: ${String(error)}`)
     throw error
   } finally {
     logger.log(`${job.type} of ${job.tenant} took ${Math.round(performance.now() - start)} ms`)

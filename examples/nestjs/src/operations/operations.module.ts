@@ -2,11 +2,11 @@ import { Module } from '@nestjs/common'
 import { SluiceModule } from 'sluice/nestjs'
 import { MetricsController } from './metrics.controller.js'
 import { OperationsController } from './operations.controller.js'
-import { SluiceServer } from './sluice-server.js'
+import { WorkerServer } from './worker-server.js'
 
 @Module({
   imports: [SluiceModule.registerQueue({ name: 'promotions' })],
   controllers: [OperationsController, MetricsController],
-  providers: [SluiceServer],
+  providers: [WorkerServer],
 })
 export class OperationsModule {}

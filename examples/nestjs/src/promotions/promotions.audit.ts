@@ -12,7 +12,8 @@ export class PromotionsAudit {
   async ended({ type, tenant, action }: QueueEvent) {
     if (action === undefined || tenant === undefined) return // other events are without
     const view = await this.promotions.action(action, { tenant }).view()
-    this.logger.log(`${type}: ${action} of ${tenant}, ${view?.counts.failed} jobs failed`)
+    if (!view) return // nothing of it was ever stored
+    this.logger.log(`${type}: ${action} of ${tenant}, ${view.counts.failed} jobs failed`)
   }
 
   @OnQueueEvent('job.dead')

@@ -6,7 +6,7 @@ import { InjectQueue } from 'sluice/nestjs'
 export class PromotionsController {
   constructor(@InjectQueue('promotions') private readonly promotions: Queue) {}
 
-  @Post(':tenant')
+  @Post(':tenant') // who tries again sends again: see sendOnce
   async send(@Param('tenant') tenant: string, @Body() recipients: string[]) {
     const jobs = recipients.map((to) => ({ payload: { to } }))
     const action = await this.promotions.submit({ tenant, type: 'SEND_PROMOTION', jobs })
