@@ -190,7 +190,8 @@ function predictTenant(model: QueueModel, tenant: Tenant): [string, string][] {
   const inFront = lanes.flatMap(({ front }) => front)
   const marked = lanes.flatMap(({ front, list }) => [...front, ...list]).filter(({ state }) => state === 'canceled')
   const state = [model.jobsOf(name, 'waiting').length, model.jobsOf(name, 'delayed').length, tenant.total]
-  state.push(inFront.length, marked.length, tenant.throttles.count * 2 ** 33 + tenant.throttles.second)
+  state.push(inFront.length, marked.length)
+  if (tenant.throttles.count > 0) state.push(tenant.throttles.count * 2 ** 33 + tenant.throttles.second)
   const { slot, received, before, earlier, since } = tenant.pace
   const pace = [slot, received, before, earlier, since, tenant.backoff, tenant.uncounted, tenant.costs]
   const fields: [string, string | number | undefined][] = [

@@ -37,8 +37,8 @@ local function keep(q, line, lane)
   all[#all + 1] = lane
 end
 
--- Its list is `key`; the keys of its jobs begin with `start`. There is room for seven more in its table: `was_next`, and
--- of a few lanes action, front, busy, was_busy, is_ordered, lanes_key.
+-- Its list is `key`; the keys of its jobs begin with `start`. There is room for seven more in its table: `was_next`,
+-- and of a few lanes action, front, busy, was_busy, is_ordered, lanes_key.
 function lanes.open(q, tenant, level, token)
   local line = tenant.at[level]
   local lane = find(line, token)

@@ -12,7 +12,7 @@ local floor, tick, TURN = math.floor, queue.tick, queue.TURN
 -- Most tenants have no field but the packed ones: they share this.
 local NO_FIELDS = {}
 -- The counts of one that is not known yet, packed.
-local NOTHING = "\0\0\0\0\0\0"
+local NOTHING = "\0\0\0\0\0"
 
 -- A nil value removes the field.
 function tenants.set(tenant, field, value)
@@ -108,7 +108,7 @@ function tenants.load(q, name)
   end
   local key = q.keys.prefix .. "tenant:" .. name
   local flat = redis.call("HGETALL", key)
-  local fields, at, state = NO_FIELDS, setmetatable({ high = nil, normal = nil, low = nil }, BY_DEMAND), false
+  local fields, at, state = NO_FIELDS, setmetatable({ normal = nil }, BY_DEMAND), false
   local packed_pace = ""
   for i = 1, #flat, 2 do
     local field, value = flat[i], flat[i + 1]
@@ -216,14 +216,6 @@ local function note(list, first, second)
   list[at + 1], list[at + 2] = first, second
 end
 
--- Those who enter the line in one script do so at one instant.
-local function since_text(out, since)
-  if since ~= out.since then
-    out.since, out.since_text = since, format("%d", since)
-  end
-  return out.since_text
-end
-
 -- The places the tenant has taken and left on a level.
 local function collect_places(tenant, level, at, out)
   if at.present then
@@ -231,7 +223,11 @@ local function collect_places(tenant, level, at, out)
       note(places_of(out, level).ready, format("%d", at.score), tenant.name)
     end
     if not at.was_present or at.since_corrected then
-      note(places_of(out, level).since, since_text(out, at.since), tenant.name)
+      -- Those who enter the line in one script do so at one instant.
+      if at.since ~= out.since then
+        out.since, out.since_text = at.since, format("%d", at.since)
+      end
+      note(places_of(out, level).since, out.since_text, tenant.name)
     end
   elseif at.was_present then
     note(places_of(out, level).gone, tenant.name)
@@ -283,7 +279,13 @@ local function write(q, tenant, out, sets)
       count = count + 2
     end
   end
-  local state = pack(tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks, tenant.throttled)
+  local state
+  if tenant.throttled == 0 then
+    -- Most never were, and do without that number.
+    state = pack(tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks)
+  else
+    state = pack(tenant.waiting, tenant.delayed, tenant.total, tenant.front, tenant.marks, tenant.throttled)
+  end
   if state ~= tenant.stored_state then
     sets[count + 1], sets[count + 2] = "state", state
     count = count + 2
@@ -407,31 +409,6 @@ local function save_places(q, out)
   end
 end
 
-local function collect_parking(q, tenant, parking)
-  local before = tenant.parked_before
-  if tenant.parked_until then
-    note(parking.parked, format("%d", tenant.parked_until), tenant.name)
-  elseif before then
-    note(parking.unparked, tenant.name)
-  end
-  -- Whether it is parked again or not, it waits among the unparking no longer.
-  if before and not q.is_nobody_unparking then
-    note(parking.lifted, tenant.name)
-  end
-end
-
-local function save_parking(q, parking)
-  if #parking.unparked > 0 then
-    redis.call("ZREM", q.keys.parked, unpack(parking.unparked))
-  end
-  if #parking.lifted > 0 then
-    redis.call("ZREM", q.keys.unparking, unpack(parking.lifted))
-  end
-  if #parking.parked > 0 then
-    redis.call("ZADD", q.keys.parked, unpack(parking.parked))
-  end
-end
-
 -- Writes every loaded tenant and its places in line. Only from here on does a script write.
 function tenants.save(q)
   if q.runs then
@@ -440,13 +417,13 @@ function tenants.save(q)
   if not q.tenants then
     return
   end
-  local out, sets, backlog_key = { levels = {}, ranked = {}, unranked = {}, since = 0, since_text = "0" }, {}, q.keys.backlog
-  local list, parking = q.tenants.list, nil
+  local out = { levels = {}, ranked = {}, unranked = {}, since = 0, since_text = "0" }
+  local sets, backlog_key = {}, q.keys.backlog
+  local list, is_any_parked = q.tenants.list, false
   for i = 1, #list do
     local tenant = list[i]
     if tenant.parked_until or tenant.parked_before then
-      parking = parking or { parked = {}, unparked = {}, lifted = {} }
-      collect_parking(q, tenant, parking)
+      is_any_parked = true
     end
     if backlog_key and (tenant.has_grown or tenant.is_paced_anew or tenant.waiting == 0) then
       rank(tenant, out)
@@ -455,8 +432,9 @@ function tenants.save(q)
   end
   save_places(q, out)
   save_ranks(q, out)
-  if parking then
-    save_parking(q, parking)
+  if is_any_parked then
+    local parking = require "parking"
+    parking.save(q)
   end
 end
 

@@ -20,17 +20,20 @@ local TURN, floor = queue.TURN, math.floor
 
 turns.LOOKS = LOOKS
 
--- A level's line is opened when somebody asks for it.
-local BY_DEMAND = {
-  __index = function(lines, level)
-    local line = { level = level, page = {}, next = 1, offset = 0, is_read = false, extra = {}, looked_at = {} }
-    rawset(lines, level, line)
-    return line
-  end,
-}
-
+-- A level's line is opened when somebody asks for it. A quantum is in thousandths, as all that rounds count by; nil
+-- where progress is an order of its own, and there are none.
 function turns.open(q)
-  q.lines = setmetatable({}, BY_DEMAND)
+  local quantum = q.settings.alpha == 0 and q.settings.quantum * 1000 or nil
+  q.lines = setmetatable({ high = nil, normal = nil, low = nil }, {
+    __index = function(lines, level)
+      local line = {
+        level = level, page = {}, next = 1, offset = 0, is_read = false, extra = {}, looked_at = {},
+        rounds = q.at[level], quantum = quantum,
+      }
+      rawset(lines, level, line)
+      return line
+    end,
+  })
 end
 
 local function goes_before(tenant, other, level)
@@ -54,39 +57,37 @@ local function page_size(q)
   return math.min(LARGEST_PAGE, math.ceil(q.claim.left / q.settings.quantum) + 1)
 end
 
--- The first name of the set that was not looked at yet. Scores are not read with the names (Redis writes them as text,
--- which costs more than all the rest): each tenant knows its own.
-local function head_of_set(q, line)
-  while true do
-    local name = line.page[line.next]
-    if not name then
-      if line.is_read then
-        return nil
-      end
-      local size = page_size(q)
-      local last = line.offset + size - 1
-      line.page = redis.call("ZRANGE", q.keys.ready[line.level], decimal.of(line.offset), decimal.of(last))
-      line.next = 1
-      line.offset = line.offset + size
-      line.is_read = #line.page < size
-    elseif line.looked_at[name] then
-      line.next = line.next + 1
-    else
-      return name
-    end
-  end
+-- Scores are not read with the names (Redis writes them as text, which costs more than all the rest): each tenant knows
+-- its own.
+local function read_page(q, line)
+  local size = page_size(q)
+  local last = line.offset + size - 1
+  line.page = redis.call("ZRANGE", q.keys.ready[line.level], decimal.of(line.offset), decimal.of(last))
+  line.next = 1
+  line.offset = line.offset + size
+  line.is_read = #line.page < size
 end
 
--- The first of the set that is still in line: this script itself may have taken others out of it.
+-- The first of the set that was not looked at yet and is still in line: this script itself may have taken others out of
+-- it.
 local function first_present(q, line)
+  local level, looked_at = line.level, line.looked_at
   while true do
-    local name = head_of_set(q, line)
-    local tenant = name and tenants.load(q, name)
-    if not tenant or tenant.at[line.level].present then
-      return tenant, name
+    local name = line.page[line.next]
+    if name then
+      if not looked_at[name] then
+        local tenant = tenants.load(q, name)
+        if tenant.at[level].present then
+          return tenant, name
+        end
+        looked_at[name] = true
+      end
+      line.next = line.next + 1
+    elseif line.is_read then
+      return nil
+    else
+      read_page(q, line)
     end
-    line.next = line.next + 1
-    line.looked_at[name] = true
   end
 end
 
@@ -112,7 +113,7 @@ end
 -- The first in line that is not ahead; when all are, the one that is so least, and the rounds have come as far.
 local function first_behind(q, line, tenant)
   local level, ahead = line.level, {}
-  local rounds, quantum = q.at[level], q.settings.quantum * 1000
+  local rounds, quantum = line.rounds, line.quantum
   while tenant and q.claim.looks < LOOKS do
     local at = tenant.at[level]
     if at.score - (tenant.base or 0) * 1000 > rounds.entry or at.reached - rounds.reached < quantum then
@@ -146,13 +147,12 @@ end
 -- The next tenant of the level; nil when nobody is in line. It is out of line until inserted again.
 function turns.next(q, level)
   local line = q.lines[level]
-  local tenant = first_of(q, line)
-  -- Progress is an order of its own.
-  if not tenant or q.settings.alpha ~= 0 then
+  local tenant, quantum = first_of(q, line), line.quantum
+  if not tenant or not quantum then
     return tenant
   end
-  local at, rounds = tenant.at[level], q.at[level]
-  local start, entry, quantum = at.score, rounds.entry, q.settings.quantum * 1000
+  local at, rounds = tenant.at[level], line.rounds
+  local start, entry = at.score, rounds.entry
   if tenant.base then
     start = start - tenant.base * 1000
   end
@@ -173,20 +173,24 @@ end
 
 -- It has been served. What it has used of its turn is how far the round has come, unless another has used more.
 function turns.advance(q, tenant, level, at, cost)
-  if q.settings.alpha ~= 0 then
+  local line = q.lines[level]
+  local rounds, quantum, weight = line.rounds, line.quantum, tenant.weight
+  if not quantum then
     return
   end
-  local rounds, quantum, weight = q.at[level], q.settings.quantum * 1000, tenant.weight
   local part, done = at.used, cost * 1000
   if weight ~= 1 then
     part, done = floor(part / weight), floor(done / weight + 0.5)
   end
   at.reached = at.reached + done
-  if at.score - (tenant.base or 0) * 1000 > rounds.entry then
+  local base = tenant.base
+  if (base and at.score - base * 1000 or at.score) > rounds.entry then
     part = part < quantum and part or quantum - 1
     local reached = rounds.reached
     local come = reached - reached % quantum + part
-    rounds.reached = come > reached and come or reached
+    if come > reached then
+      rounds.reached = come
+    end
   end
 end
 
