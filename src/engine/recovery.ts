@@ -12,9 +12,9 @@ const SLOW_AT_TIMES_MS = 60_000
  * Whether this process takes back leases that ran out. Not those that ran out because the store was away: their holders live,
  * and will renew them as soon as they can. So no call takes anything back by itself. One that finds such leases is told the
  * server's time, and if the store has answered promptly all along, the calls that follow take them back, for a third of a
- * lease (a second at least): in that time nobody's lease can run out who was able to renew it at its beginning. A call that was held up, and
- * arrives when the store is back, comes too late for it. After an outage, which a process notices by answers that do not
- * come or come late, it holds off for a few seconds, so that all who were cut off with it can renew.
+ * lease (a second at least): in that time nobody's lease can run out who was able to renew it at its beginning. A call that
+ * was held up, and arrives when the store is back, comes too late for it. After an outage, which a process notices by answers
+ * that do not come or come late, it holds off for a few seconds, so that all who were cut off with it can renew.
  */
 export class Recovery {
   readonly #clock: Clock
