@@ -49,25 +49,26 @@ export class Claimer {
    * for more has failed: the next claim says why.
    */
   async claim(claim: Claim): Promise<ClaimedJob[]> {
-    const { clock, recovery } = this.#parts
+    const { clock, recovery, figures } = this.#parts
     const found: ClaimedJob[] = []
     let unreadable: FinishedJob[] = []
     for (;;) {
-      const sentAt = clock.now()
+      const [sentAt, wanted] = [clock.now(), claim.wanted - found.length]
       let reply: ClaimReply
       try {
-        reply = await this.#ask(claim, claim.wanted - found.length, unreadable)
+        reply = await this.#ask(claim, wanted, unreadable)
       } catch (error) {
         if (isStoreSilent(error)) recovery.failed(sentAt)
         if (found.length > 0) return found
         throw error
       }
       recovery.answered(sentAt)
+      if (wanted > 0) figures.claims.observe(reply.jobs.length / 2)
       unreadable = this.#take(reply, { sentAt, leaseMs: claim.leaseMs }, found)
       // Their places are free again, and they are told of with the next call.
       const isMore = reply.word === 'again' || unreadable.length > 0
       // The next call does that, also for others where there is enough for this one.
-      const takesBack = reply.leftAtUs !== undefined && recovery.left(reply.leftAtUs) === 0
+      const takesBack = recovery.left(reply.leftAtUs) === 0
       if (!takesBack && (!isMore || found.length >= claim.wanted)) return found
     }
   }
@@ -84,12 +85,11 @@ export class Claimer {
 
   /** Adds what was claimed to `found`. Answers what is to be told of those that cannot be read. */
   #take(reply: ClaimReply, { sentAt, leaseMs }: { sentAt: number; leaseMs: number }, found: ClaimedJob[]) {
-    const { name, log, figures, onDue, recordCongestion } = this.#parts
+    const { name, log, onDue, recordCongestion } = this.#parts
     onDue(reply)
     if (reply.isToRecord) recordCongestion()
     const freshUntil = reply.freshMs === undefined ? undefined : sentAt + reply.freshMs
     const jobs = decodeJobs(reply.fence, reply.jobs, reply.kept)
-    figures.claims.observe(jobs.length)
     const unreadable: FinishedJob[] = []
     for (const job of jobs) {
       if (job.damage !== undefined) {

@@ -18,7 +18,7 @@ interface ExchangeParts {
   readonly requests: Requests
   readonly ends: RunEnds
   readonly log: Log
-  /** The store has been told of these, or never will be: their leases need not be renewed for them. */
+  /** The store has been told of these, or may never be: their leases are not renewed for them. Once for each. */
   readonly onTold: (finished: readonly FinishedJob[]) => void
   /** What a claim says of the pool as it is at the moment. */
   readonly asking: () => Omit<ClaimRequest, 'wanted' | 'finished' | 'untold'>
@@ -32,6 +32,8 @@ export class Exchanges {
   readonly #parts: ExchangeParts
   readonly #outbox = new Outbox()
   readonly #untold = new UntoldJobs()
+  /** Those of which it could not be told though it answers. Others get them after their lease, if it stays so. */
+  readonly #unrenewed = new Set<FinishedJob>()
   /** Jobs of which the call under way tells. */
   #telling = 0
 
@@ -68,6 +70,7 @@ export class Exchanges {
     } catch (error) {
       this.#untold.lose(finished)
       const left = isStoreAway(error) ? finished : await this.#tellEach(finished)
+      if (!isStoreAway(error)) this.#letGo(left)
       this.#outbox.putBack(left)
       throw error
     } finally {
@@ -101,7 +104,7 @@ export class Exchanges {
     const { requests, ends, asking, onTold } = this.#parts
     const claim = { ...asking(), wanted, finished, untold: this.#untold.take(finished) }
     const reply = await finishAndClaim(requests, claim, giveUpAfterMs)
-    onTold(finished)
+    onTold(this.#unrenewed.size === 0 ? finished : finished.filter((job) => !this.#unrenewed.delete(job)))
     ends.stored(finished, reply.stale)
     return reply
   }
@@ -126,9 +129,10 @@ export class Exchanges {
   }
 
   #onUntellable(job: FinishedJob, error: unknown): void {
-    const { queue, log, onTold } = this.#parts
+    const { queue, log } = this.#parts
     const { jobKey, finish } = job
-    onTold([job])
+    this.#letGo([job])
+    this.#unrenewed.delete(job)
     log({
       level: 'error',
       event: 'worker.untellable-job',
@@ -136,6 +140,12 @@ export class Exchanges {
       job: jobKey,
       error,
     })
+  }
+
+  #letGo(finished: readonly FinishedJob[]): void {
+    const renewed = finished.filter((job) => !this.#unrenewed.has(job))
+    for (const job of renewed) this.#unrenewed.add(job)
+    this.#parts.onTold(renewed)
   }
 
   #onUnconfirmed(jobs: number, error?: unknown): void {

@@ -22,6 +22,8 @@ export class LeaseKeeper {
   /** Jobs under each fence of which the store has not been told. */
   readonly #held = new Map<string, number>()
   #cancelTimer: (() => void) | undefined
+  #underWay: Promise<void> | undefined
+  #isClosed = false
 
   constructor(options: {
     redis: Redis
@@ -46,6 +48,8 @@ export class LeaseKeeper {
   }
 
   hold(fence: string, jobs: number): void {
+    // A claim that is answered after the end is left to its lease.
+    if (this.#isClosed) return
     this.#held.set(fence, jobs)
     this.#cancelTimer ??= this.#clock.setTimer(() => void this.#renewAndGoOn(), this.#leaseMs / 3)
   }
@@ -58,13 +62,21 @@ export class LeaseKeeper {
   }
 
   close(): void {
+    this.#isClosed = true
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
     this.#held.clear()
   }
 
-  /** Besides the regular times: the store was away, and is back. Does not reject. */
-  async renew(): Promise<void> {
+  /** Besides the regular times: the store was away, and is back. One call at a time. Does not reject. */
+  renew(): Promise<void> {
+    this.#underWay ??= this.#renewAll().finally(() => {
+      this.#underWay = undefined
+    })
+    return this.#underWay
+  }
+
+  async #renewAll(): Promise<void> {
     const fences = [...this.#held.keys()]
     if (fences.length === 0) return
     const sentAt = this.#clock.now()

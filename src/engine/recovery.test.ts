@@ -80,4 +80,57 @@ describe('leases that ran out', () => {
 
     expect(recovery.left(AT_US)).toBe(0)
   })
+
+  it('are taken back all the same where one answer after the other is late', () => {
+    const { recovery, call, pass } = begin()
+    const waits: (number | undefined)[] = []
+    for (let calls = 0; calls < 6; calls++) {
+      call(6_000)
+      const waitMs = recovery.left(AT_US)
+      waits.push(waitMs)
+      pass(waitMs ?? 0)
+    }
+
+    expect(waits).toEqual([5_000, 5_000, 5_000, 5_000, 5_000, 0])
+    call(6_000)
+    expect(recovery.untilUs).toBe(Number.MAX_SAFE_INTEGER)
+
+    expect(recovery.left(undefined)).toBeUndefined()
+
+    expect(recovery.untilUs).toBe(0)
+  })
+
+  it('are taken back all the same by a process whose calls always come too late', () => {
+    const { recovery, pass } = begin()
+    const grants: number[] = []
+    for (let calls = 0; calls < 5; calls++) {
+      recovery.left(AT_US)
+      grants.push(recovery.untilUs)
+      pass(8_000)
+    }
+
+    expect(grants.slice(0, 4)).toEqual(Array(4).fill(AT_US + 5_000_000))
+    expect(grants[4]).toBe(Number.MAX_SAFE_INTEGER)
+  })
+
+  it('are taken back for five seconds at most, however long a lease is: others may have shorter ones', () => {
+    const clock: Clock = { now: () => 0, date: () => 0, setTimer: () => () => {} }
+    const recovery = new Recovery({ clock, leaseMs: 3_600_000 })
+
+    recovery.left(AT_US)
+
+    expect(recovery.untilUs).toBe(AT_US + 5_000_000)
+  })
+
+  it('are taken back at once after a failure that came later than the answer to a later call', () => {
+    const { recovery, call, pass, now } = begin()
+    const sentAt = now()
+    pass(10)
+    call(5)
+    recovery.failed(sentAt)
+    pass(LEASE_MS)
+    call(5)
+
+    expect(recovery.left(AT_US)).toBe(0)
+  })
 })

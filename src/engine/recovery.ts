@@ -7,20 +7,33 @@ const HOLD_OFF_MS = 5_000
 // are taken back all the same.
 const SLOW_MS = 1_000
 const SLOW_AT_TIMES_MS = 60_000
+// For how long a call may take back what the one before it found: it follows at once.
+const LONGEST_GRANT_MS = 5_000
+// After so many tries in vain leases are taken back whatever happens: where everything is slow, nobody may wait for ever.
+const TRIES = 5
+const ALWAYS_US = Number.MAX_SAFE_INTEGER
 
 /**
  * Whether this process takes back leases that ran out. Not those that ran out because the store was away: their holders live,
  * and will renew them as soon as they can. So no call takes anything back by itself. One that finds such leases is told the
  * server's time, and if the store has answered promptly all along, the calls that follow take them back, for a third of a
- * lease (a second at least): in that time nobody's lease can run out who was able to renew it at its beginning. A call that
- * was held up, and arrives when the store is back, comes too late for it. After an outage, which a process notices by answers
- * that do not come or come late, it holds off for a few seconds, so that all who were cut off with it can renew.
+ * lease (a second at least, five at most): in that time nobody's lease can run out who was able to renew it at its beginning.
+ * A call that was held up, and arrives when the store is back, comes too late for it. After an outage, which a process
+ * notices by answers that do not come or come late, it holds off for a few seconds, so that all who were cut off with it can
+ * renew. Where that happens again and again, leases that nobody renews are taken back all the same.
  */
 export class Recovery {
   readonly #clock: Clock
   readonly #leaseMs: number
   readonly #onOutage = new Set<() => void>()
   #untilUs = 0
+  /** The last answer has left some. */
+  #hasLeft = false
+  /** How often it should have taken these back since, and did not. */
+  #inVain = 0
+  #grantedAt = -Infinity
+  /** When the latest of the calls was sent that were answered. */
+  #answeredSentAt = -Infinity
   /** When the first of the calls was sent that have failed since the last answer. */
   #failingSince: number | undefined
   #heldOffUntil = -Infinity
@@ -45,6 +58,8 @@ export class Recovery {
 
   /** A call was not answered. @param sentAt - By the clock, as below. */
   failed(sentAt: number): void {
+    // One that was sent later has been answered meanwhile.
+    if (sentAt < this.#answeredSentAt) return
     this.#failingSince ??= sentAt
   }
 
@@ -52,6 +67,7 @@ export class Recovery {
   answered(sentAt: number): void {
     const since = this.#failingSince ?? sentAt
     this.#failingSince = undefined
+    this.#answeredSentAt = Math.max(this.#answeredSentAt, sentAt)
     const now = this.#clock.now()
     this.waited(now - since, now)
   }
@@ -63,19 +79,35 @@ export class Recovery {
     const isRare = now - this.#lastSlowAt > SLOW_AT_TIMES_MS
     this.#lastSlowAt = now
     if (ms < this.#leaseMs / 3 && !isRare) return
-    this.#untilUs = 0
-    this.#heldOffUntil = now + HOLD_OFF_MS
+    // What several calls notice is one outage.
+    if (now >= this.#heldOffUntil) {
+      if (this.#hasLeft) this.#inVain += 1
+      this.#heldOffUntil = now + HOLD_OFF_MS
+    }
+    if (this.#inVain < TRIES) this.#untilUs = 0
     for (const listener of this.#onOutage) listener()
   }
 
   /**
-   * Leases have run out that a call has left. Answers in how many milliseconds to call again, which takes them back, or finds
-   * them renewed.
+   * What an answer says of leases that ran out: when it left some, by the server's time. Answers in how many milliseconds to
+   * call again, which takes them back, or finds them renewed; undefined where none were left.
    */
-  left(atUs: number): number {
-    const waitMs = this.#heldOffUntil - this.#clock.now()
-    if (waitMs > 0) return waitMs
-    this.#untilUs = atUs + Math.round(Math.max(this.#leaseMs / 3, SLOW_MS) * 1_000)
+  left(atUs: number | undefined): number | undefined {
+    if (atUs === undefined) {
+      if (this.#untilUs === ALWAYS_US) this.#untilUs = 0
+      this.#hasLeft = false
+      this.#inVain = 0
+      return undefined
+    }
+    this.#hasLeft = true
+    const now = this.#clock.now()
+    if (now < this.#heldOffUntil && this.#inVain < TRIES) return this.#heldOffUntil - now
+    const grantMs = Math.min(Math.max(this.#leaseMs / 3, SLOW_MS), LONGEST_GRANT_MS)
+    if (now - this.#grantedAt >= grantMs) {
+      this.#grantedAt = now
+      this.#inVain += 1
+    }
+    this.#untilUs = this.#inVain < TRIES ? atUs + Math.round(grantMs * 1_000) : ALWAYS_US
     return 0
   }
 }

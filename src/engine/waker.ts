@@ -171,8 +171,14 @@ class WakeReader {
   async #stayIdle(resting: readonly RestingSleeper[]): Promise<void> {
     // Without an answer each of them looks for itself: a claim is repeated, and says what is wrong.
     // Whole: an idle process has a request every five seconds, and a server that does not know the script costs one more.
+    const sentAt = performance.now()
     const rests = await stayIdle(this.#redis, resting, { isWhole: true }).catch((): Rest[] => [])
+    this.#late(performance.now() - sentAt)
     for (const [at, sleeper] of resting.entries()) sleeper.onRest(rests[at] ?? { word: 'claim' })
+  }
+
+  #late(ms: number): void {
+    if (ms > 0) for (const sleeper of this.#sleepers.values()) sleeper.onLate?.(ms)
   }
 
   /** The list that was woken, and with what; null when it is time for the heartbeat. */
@@ -183,8 +189,7 @@ class WakeReader {
     try {
       const sentAt = performance.now()
       const found = (await blocking.block('BLPOP', [...this.#waitsOn, ms / 1000], ms)) as [string, string] | null
-      const lateMs = performance.now() - sentAt - ms
-      if (lateMs > 0) for (const sleeper of this.#sleepers.values()) sleeper.onLate?.(lateMs)
+      this.#late(performance.now() - sentAt - ms)
       return found
     } finally {
       this.#waitsOn = []

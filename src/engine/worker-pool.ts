@@ -361,7 +361,7 @@ export class WorkerPool implements Sleeper {
       this.#leases.hold(reply.fence, jobs.length)
       this.#startAll(jobs, reply, sentAt)
     }
-    const takesBack = reply.leftAtUs !== undefined && this.#mayTakeBack(reply.leftAtUs)
+    const takesBack = this.#mayTakeBack(reply.leftAtUs)
     const isMore = this.#isPoked || reply.word === 'again' || reply.waitMs === 0
     this.#isPoked = false
     if (takesBack) this.#exchange()
@@ -372,12 +372,12 @@ export class WorkerPool implements Sleeper {
   }
 
   /**
-   * Leases have run out. If they may be taken back the next call does so, also for others where all hands are full; else one
+   * Whether leases have run out that may be taken back. If so the next call does so, also for others where all hands are full; else one
    * does that comes by itself later.
    */
-  #mayTakeBack(leftAtUs: number): boolean {
-    if (this.#state !== 'open') return false
+  #mayTakeBack(leftAtUs: number | undefined): boolean {
     const waitMs = this.#recovery.left(leftAtUs)
+    if (waitMs === undefined || this.#state !== 'open') return false
     if (waitMs === 0) return true
     this.#cancelRecovery ??= this.#clock.setTimer(() => {
       this.#cancelRecovery = undefined

@@ -24,7 +24,7 @@ export class Engine {
   }
 
   /** Another process, as far as Redis can tell. */
-  sluice(options: Pick<SluiceOptions, 'log' | 'clock'> = {}): Sluice {
+  sluice(options: Partial<Pick<SluiceOptions, 'log' | 'clock' | 'redis'>> = {}): Sluice {
     const sluice = new Sluice({
       redis: { path: this.server.path },
       prefix: this.prefix,

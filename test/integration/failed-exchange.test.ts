@@ -76,3 +76,30 @@ it('asks for nothing more once it is stopped', async () => {
 
   expect(await scriptsRun()).toBe(before)
 })
+
+it('lets others run, after its lease, what it can renew and cannot tell', async () => {
+  const may = (...rights: string[]) => engine.server.client().acl('SETUSER', 'worker', ...rights)
+  await may('on', 'nopass', '~*', '&*', '+@all')
+  const redis = { path: engine.server.path, username: 'worker', password: 'any' }
+  const refused = engine.sluice({ redis }).queue('q', { leaseMs: 500 })
+  const mayEnd = withResolvers<void>()
+  const ranBy: string[] = []
+  await refused.submit({ type: 'T' })
+  refused.process('T', async () => {
+    ranBy.push('refused')
+    await mayEnd.promise
+  })
+  await until(() => ranBy.length === 1)
+  await may('-hmget')
+  mayEnd.resolve()
+  await until(() => failures() > 0)
+
+  const other = engine.queue({ leaseMs: 500 })
+  other.process('T', () => {
+    ranBy.push('other')
+  })
+  await until(async () => (await other.counts()).succeeded === 1)
+
+  expect(ranBy).toEqual(['refused', 'other'])
+  await may('+hmget')
+})
