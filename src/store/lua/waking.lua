@@ -143,8 +143,8 @@ local function after(key, now, tenants)
 end
 
 -- When a claim can next bring anything. What fell due in this very script is handled; the sets, and what this script
--- parked and postponed, say what comes next. Leases that ran out and were left are in none of it: the caller looks after
--- them (see recovery.ts), and whoever else asks.
+-- parked and postponed, say what comes next. Leases that ran out and were left are in none of it: the caller looks
+-- after them (see recovery.ts), and whoever else asks.
 function waking.next_instant(q, leases_key)
   local instant = math.min(q.claim.wait_until, after(leases_key, q.now), after(q.keys.duties, q.now))
   if q.claim.is_closed then
