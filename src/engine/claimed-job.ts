@@ -13,7 +13,6 @@ import {
 import { renewLeases } from '../store/scripts/renew-leases.ts'
 import { finishedJob, finishOf, toldOf } from './finish.ts'
 import type { Grant } from './grant.ts'
-import { isStoreSilent } from './is-store-away.ts'
 import type { GrantedBy, Job, LeasedJob } from './job.ts'
 import { type Answer, Lessons } from './lesson.ts'
 import { type RunResult, resultOfThrow } from './outcome.ts'
@@ -171,7 +170,7 @@ export class ClaimHandle implements ClaimedJob {
   async renew(): Promise<void> {
     const { client, keys } = this.#requests
     const renewal = { client, leaseMs: this.#leaseMs, fences: [this.fence] }
-    const lost = await this.#watched(renewLeases(this.#redis, keys, renewal))
+    const lost = await this.#recovery.watch(() => renewLeases(this.#redis, keys, renewal))
     if (lost.length > 0) throw this.#lost()
   }
 
@@ -187,7 +186,7 @@ export class ClaimHandle implements ClaimedJob {
   async #tell(finish: Finish, result?: RunResult, action?: FinishedInAction): Promise<void> {
     const finished = [finishedJob(this.#job, finish, action, this.#lessons.lessonFor(undefined))]
     if (result) this.#ends.note(finished[0] as FinishedJob, this.#job, result)
-    const reply = await this.#watched(
+    const reply = await this.#recovery.watch(() =>
       finishAndClaim(this.#requests, {
         wanted: 0,
         levels: '',
@@ -202,18 +201,6 @@ export class ClaimHandle implements ClaimedJob {
     this.#onDue(reply)
     this.#ends.stored(finished, reply.stale)
     if (reply.stale.length > 0) throw this.#lost()
-  }
-
-  async #watched<Reply>(call: Promise<Reply>): Promise<Reply> {
-    const sentAt = this.#clock.now()
-    try {
-      const reply = await call
-      this.#recovery.answered(sentAt)
-      return reply
-    } catch (error) {
-      if (isStoreSilent(error)) this.#recovery.failed(sentAt)
-      throw error
-    }
   }
 
   #lost(): LeaseLostError {

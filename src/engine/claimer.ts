@@ -6,7 +6,6 @@ import { type ClaimReply, type DueWork, type FinishedJob, finishAndClaim } from 
 import { type ClaimedJob, ClaimHandle } from './claimed-job.ts'
 import { finishedJob } from './finish.ts'
 import { Grant } from './grant.ts'
-import { isStoreSilent } from './is-store-away.ts'
 import { decodeJobs } from './job.ts'
 import type { Log } from './log.ts'
 import type { QueueFigures } from './queue-figures.ts'
@@ -53,16 +52,14 @@ export class Claimer {
     const found: ClaimedJob[] = []
     let unreadable: FinishedJob[] = []
     for (;;) {
-      const [sentAt, wanted] = [clock.now(), claim.wanted - found.length]
+      const [sentAt, wanted, told] = [clock.now(), claim.wanted - found.length, unreadable]
       let reply: ClaimReply
       try {
-        reply = await this.#ask(claim, wanted, unreadable)
+        reply = await recovery.watch(() => this.#ask(claim, wanted, told))
       } catch (error) {
-        if (isStoreSilent(error)) recovery.failed(sentAt)
         if (found.length > 0) return found
         throw error
       }
-      recovery.answered(sentAt)
       if (wanted > 0) figures.claims.observe(reply.jobs.length / 2)
       unreadable = this.#take(reply, { sentAt, leaseMs: claim.leaseMs }, found)
       // Their places are free again, and they are told of with the next call.

@@ -2,7 +2,6 @@ import type { Clock } from '../clock.ts'
 import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
 import { renewLeases } from '../store/scripts/renew-leases.ts'
-import { isStoreSilent } from './is-store-away.ts'
 import { LastingError } from './lasting-error.ts'
 import type { Log } from './log.ts'
 import type { Recovery } from './recovery.ts'
@@ -79,21 +78,16 @@ export class LeaseKeeper {
   async #renewAll(): Promise<void> {
     const fences = [...this.#held.keys()]
     if (fences.length === 0) return
-    const sentAt = this.#clock.now()
+    const { client, keys } = this.#requests
     try {
-      const lost = await renewLeases(this.#redis, this.#requests.keys, {
-        client: this.#requests.client,
-        leaseMs: this.#leaseMs,
-        fences,
-      })
-      this.#recovery.answered(sentAt)
+      const renewal = { client, leaseMs: this.#leaseMs, fences }
+      const lost = await this.#recovery.watch(() => renewLeases(this.#redis, keys, renewal))
       this.#lastingError.mended()
       for (const fence of lost) {
         if (this.#held.delete(fence)) this.#onLost(fence)
       }
     } catch (error) {
       // The next round tries again, and the store decides what is still ours.
-      if (isStoreSilent(error)) this.#recovery.failed(sentAt)
       this.#lastingError.failed(error)
     }
   }

@@ -1,4 +1,5 @@
 import { type Clock, isTestClock } from '../clock.ts'
+import { isStoreSilent } from './is-store-away.ts'
 
 // Whoever was cut off tries to connect again every two seconds at the latest, and a try takes as long as a command may; then
 // it renews its leases at once.
@@ -11,7 +12,6 @@ const SLOW_AT_TIMES_MS = 60_000
 const LONGEST_GRANT_MS = 5_000
 // After so many tries in vain leases are taken back whatever happens: where everything is slow, nobody may wait for ever.
 const TRIES = 5
-const ALWAYS_US = Number.MAX_SAFE_INTEGER
 
 /**
  * Whether this process takes back leases that ran out. Not those that ran out because the store was away: their holders live,
@@ -26,7 +26,7 @@ export class Recovery {
   readonly #clock: Clock
   readonly #leaseMs: number
   readonly #onOutage = new Set<() => void>()
-  #untilUs = 0
+  #untilUs: number | undefined = 0
   /** The last answer has left some. */
   #hasLeft = false
   /** How often it should have taken these back since, and did not. */
@@ -46,8 +46,8 @@ export class Recovery {
     this.#lastSlowAt = clock.now()
   }
 
-  /** For the next call: until when it takes back leases that ran out, by the server's time. */
-  get untilUs(): number {
+  /** For the next call: until when it takes back leases that ran out, by the server's time; undefined: whenever it comes. */
+  get untilUs(): number | undefined {
     return this.#untilUs
   }
 
@@ -56,15 +56,26 @@ export class Recovery {
     this.#onOutage.add(listener)
   }
 
-  /** A call was not answered. @param sentAt - By the clock, as below. */
-  failed(sentAt: number): void {
+  /** Makes a call, and notes how the store answers. */
+  async watch<Reply>(call: () => Promise<Reply>): Promise<Reply> {
+    const sentAt = this.#clock.now()
+    try {
+      const reply = await call()
+      this.#answered(sentAt)
+      return reply
+    } catch (error) {
+      if (isStoreSilent(error)) this.#failed(sentAt)
+      throw error
+    }
+  }
+
+  #failed(sentAt: number): void {
     // One that was sent later has been answered meanwhile.
     if (sentAt < this.#answeredSentAt) return
     this.#failingSince ??= sentAt
   }
 
-  /** A call was answered. */
-  answered(sentAt: number): void {
+  #answered(sentAt: number): void {
     const since = this.#failingSince ?? sentAt
     this.#failingSince = undefined
     this.#answeredSentAt = Math.max(this.#answeredSentAt, sentAt)
@@ -94,7 +105,7 @@ export class Recovery {
    */
   left(atUs: number | undefined): number | undefined {
     if (atUs === undefined) {
-      if (this.#untilUs === ALWAYS_US) this.#untilUs = 0
+      this.#untilUs ??= 0
       this.#hasLeft = false
       this.#inVain = 0
       return undefined
@@ -107,7 +118,7 @@ export class Recovery {
       this.#grantedAt = now
       this.#inVain += 1
     }
-    this.#untilUs = this.#inVain < TRIES ? atUs + Math.round(grantMs * 1_000) : ALWAYS_US
+    this.#untilUs = this.#inVain < TRIES ? atUs + Math.round(grantMs * 1_000) : undefined
     return 0
   }
 }

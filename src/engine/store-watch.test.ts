@@ -29,7 +29,7 @@ it('says once that the store is away, with the last reason, and once that it is 
   watch.lost(connection, 'connect ECONNREFUSED')
   vi.advanceTimersByTime(17_000)
   expect(said()).toEqual([
-    'warn store.away: Redis has been away for 3 s (connect ECONNREFUSED): jobs wait, and what has ended is told when it is back, if its lease still holds.',
+    'warn store.away: Redis has been away for 3 s (connect ECONNREFUSED): jobs wait; those that run go on, and what has ended is told when it is back.',
   ])
 
   watch.made(connection)

@@ -51,7 +51,7 @@ export class StoreWatch implements ConnectionWatch {
     this.#log({
       level: 'warn',
       event: 'store.away',
-      message: `Redis has been away for ${AWAY_MS / 1_000} s (${this.#reason}): jobs wait, and what has ended is told when it is back, if its lease still holds.`,
+      message: `Redis has been away for ${AWAY_MS / 1_000} s (${this.#reason}): jobs wait; those that run go on, and what has ended is told when it is back.`,
     })
   }
 }

@@ -13,7 +13,6 @@ import type {
 import type { Rest } from '../store/scripts/stay-idle.ts'
 import { Exchanges } from './exchanges.ts'
 import { finishedJob, finishOf, toldOf } from './finish.ts'
-import { isStoreSilent } from './is-store-away.ts'
 import { decodeJobs, type LeasedJob } from './job.ts'
 import { JobRun, type RunSetting } from './job-run.ts'
 import { LAST_WORDS_MS, settledWithin } from './last-words.ts'
@@ -323,18 +322,11 @@ export class WorkerPool implements Sleeper {
     const wanted = Math.max(0, this.#freeHands())
     const sentAt = this.#clock.now()
     this.#isExchanging = true
-    let reply: ClaimReply
-    try {
-      reply = await this.#exchanges.next(wanted)
-    } catch (error) {
-      this.#isExchanging = false
-      if (isStoreSilent(error)) this.#recovery.failed(sentAt)
-      this.#onFailedExchange(error)
-      return
-    }
+    const reply = await this.#recovery
+      .watch(() => this.#exchanges.next(wanted))
+      .catch((error: unknown) => this.#onFailedExchange(error))
     this.#isExchanging = false
-    this.#recovery.answered(sentAt)
-    this.#onReply(reply, wanted, sentAt)
+    if (reply) this.#onReply(reply, wanted, sentAt)
   }
 
   #onFailedExchange(error: unknown): void {

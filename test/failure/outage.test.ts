@@ -10,8 +10,14 @@ const CALLS = 30
 let trial: Trial
 afterEach(() => trial.stop())
 
+interface Outage {
+  readonly what: string
+  begin(): Promise<void>
+  end(): Promise<void>
+}
+
 /** Ways to be away. */
-const outages = [
+const outages: readonly Outage[] = [
   {
     what: 'stands still',
     begin: () => trial.redis.kill('SIGSTOP'),
@@ -44,26 +50,31 @@ function longerThanLease(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, LEASE_MS * 1.5))
 }
 
+/** Redis is away until these calls have ended and their leases have run out; then all is done that there is. */
+async function outlast({ begin, end }: Outage, callsEnd: () => Promise<unknown>): Promise<void> {
+  const fault = trial.fault('outage')
+  await begin()
+  await callsEnd()
+  await longerThanLease()
+  await end()
+  fault.end()
+  await trial.drained()
+}
+
 /** Calls that the upstream got more than once. */
 async function repeated(): Promise<string[]> {
   const calls = (await trial.upstream?.arrivals()) ?? []
   return calls.map(({ job }) => job).filter((job, at, all) => all.indexOf(job) !== at)
 }
 
-for (const { what, begin, end } of outages) {
-  describe(`a Redis that ${what} for longer than a lease`, () => {
+for (const outage of outages) {
+  describe(`a Redis that ${outage.what} for longer than a lease`, () => {
     it('has the calls that end meanwhile made once by a worker that lives', async () => {
       await start()
       const worker = await trial.worker({ concurrency: CALLS })
       await callInSmallClaims([worker])
 
-      const fault = trial.fault('outage')
-      await begin()
-      await worker.ended(CALLS)
-      await longerThanLease()
-      await end()
-      fault.end()
-      await trial.drained()
+      await outlast(outage, () => worker.ended(CALLS))
 
       expect(await repeated()).toEqual([])
       await trial.expectPromisesKept()
@@ -75,13 +86,7 @@ for (const { what, begin, end } of outages) {
       await callInSmallClaims(workers)
       await trial.worker()
 
-      const fault = trial.fault('outage')
-      await begin()
-      await expect.poll(() => told(workers, 'ended'), { timeout: 20_000 }).toBe(CALLS)
-      await longerThanLease()
-      await end()
-      fault.end()
-      await trial.drained()
+      await outlast(outage, () => expect.poll(() => told(workers, 'ended'), { timeout: 20_000 }).toBe(CALLS))
 
       expect(await repeated()).toEqual([])
       await trial.expectPromisesKept()
@@ -94,15 +99,11 @@ for (const { what, begin, end } of outages) {
       await callInSmallClaims(workers)
       const lost = (await victim.started(0)).sort()
 
-      const fault = trial.fault('outage')
-      await begin()
-      trial.fault('kill', victim)
-      await victim.end('SIGKILL')
-      await heir.ended(CALLS - lost.length)
-      await longerThanLease()
-      await end()
-      fault.end()
-      await trial.drained()
+      await outlast(outage, async () => {
+        trial.fault('kill', victim)
+        await victim.end('SIGKILL')
+        await heir.ended(CALLS - lost.length)
+      })
 
       expect((await repeated()).sort()).toEqual(lost)
       await trial.expectPromisesKept({ livenessMs: 15_000 })

@@ -67,7 +67,7 @@ export interface ClaimRequest {
    * Until when the client takes back leases that ran out, by the server's time in µs: a call that comes later leaves them, and
    * its reply says so. Not given: whenever it comes. See the module `recovery` of the engine.
    */
-  readonly takesBackUntilUs?: number
+  readonly takesBackUntilUs?: number | undefined
   readonly finished: readonly FinishedJob[]
   /**
    * How many jobs of each claim the store has not been told of yet, those told now included: it saves looking for each.
