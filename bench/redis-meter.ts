@@ -28,5 +28,5 @@ export async function emptyRedis(meter: Redis): Promise<void> {
 /** Scripts called since the server's start. */
 export async function scriptCalls(meter: Redis): Promise<number> {
   const info = await meter.info('commandstats')
-  return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(info)?.[1] ?? 0)
+  return Number(/^cmdstat_fcall:calls=(\d+)/m.exec(info)?.[1] ?? 0)
 }

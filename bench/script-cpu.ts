@@ -1,6 +1,8 @@
 import type { Redis } from 'ioredis'
-import * as scripts from '../src/store/scripts.generated.ts'
-import { replaceScript } from '../test/support/replace-script.ts'
+import * as built from '../src/store/scripts.generated.ts'
+import { replaceLibrary } from '../test/support/replace-library.ts'
+
+const { library, ...scripts } = built
 
 // How much processor time single scripts take. The server's own log has the time on the wall, and on a machine with fewer
 // processors than busy processes most of a long one is the server waiting for a processor: no chunk would be small enough
@@ -8,37 +10,36 @@ import { replaceScript } from '../test/support/replace-script.ts'
 
 const LIST = 'bench:script-cpu'
 
-const CLOCK = `
+/** Puts a clock around each script; those that only read have no part in what is measured, and could not write it down. */
+function metering(names: readonly string[]): string {
+  return `
 local function cpu_micros()
   local info = redis.call("INFO", "cpu")
   local user = string.match(info, "used_cpu_user_main_thread:([%d.]+)")
   local system = string.match(info, "used_cpu_sys_main_thread:([%d.]+)")
   return (user + system) * 1000000
+end
+for _, name in ipairs({ ${names.map((name) => `"${name}"`).join(', ')} }) do
+  local run = scripts[name]
+  scripts[name] = function(keys, args)
+    local before = cpu_micros()
+    local reply = run(keys, args)
+    redis.call("RPUSH", "${LIST}", cpu_micros() - before)
+    return reply
+  end
+end
+return scripts
 end`
+}
 
 /**
  * From now on the scripts of this process look at the clock of the server's thread before and after they run and note the
  * difference, which costs each of them some ten microseconds.
  */
 export function meterScripts(): void {
-  for (const script of Object.values(scripts)) {
-    // They have no part in what is measured, and could not write it down.
-    if (script.isReadOnly) continue
-    replaceScript(script, metered(script.source))
-  }
-}
-
-function metered(source: string): string {
-  const headEnd = source.indexOf('\n')
-  return `${source.slice(0, headEnd)}
-local function measured()${source.slice(headEnd)}
-end
-${CLOCK}
-local before = cpu_micros()
-local reply = measured()
-redis.call("RPUSH", "${LIST}", cpu_micros() - before)
-return reply
-`
+  const writing = Object.values(scripts).filter(({ isReadOnly }) => !isReadOnly)
+  const names = writing.map(({ name }) => name.replaceAll('-', '_'))
+  replaceLibrary(library.source.replace(/\nreturn scripts\nend$/, () => metering(names)))
 }
 
 /** Processor time of each script of metered processes, in milliseconds. */

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ModuleKind, transpileModule } from 'typescript'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Script, scriptOf } from '../src/store/script.ts'
+import { type Library, libraryNameOf } from '../src/store/library.ts'
+import type { Script } from '../src/store/script.ts'
 import { buildLua, LuaBuildError, writeWhenChanged } from './build-lua.ts'
 
 let root: string
@@ -29,14 +29,24 @@ function build(): string {
   return buildLua({ root, scripts: join(root, 'scripts'), modules: join(root, 'lua') })
 }
 
-/** The only script of the generated text, as whoever imports it has it. */
-function onlyScript(text: string): Script<never, never> {
+/** What whoever imports the generated text has. */
+function imported(text: string): { library: Library; scripts: Script<never, never>[] } {
   const { outputText } = transpileModule(text, { compilerOptions: { module: ModuleKind.CommonJS } })
-  const exported: Record<string, Script<never, never>> = {}
-  new Function('exports', 'require', outputText)(exported, () => ({ scriptOf }))
-  const [only, ...others] = Object.values(exported)
+  const exported = {}
+  new Function('exports', 'require', outputText)(exported, () => ({}))
+  const { library, ...scripts } = exported as { library: Library } & Record<string, Script<never, never>>
+  return { library, scripts: Object.values(scripts) }
+}
+
+function onlyScript(text: string): Script<never, never> {
+  const [only, ...others] = imported(text).scripts
   if (only === undefined || others.length > 0) throw new Error(`there are ${others.length + 1} scripts`)
   return only
+}
+
+/** The lines of the library. */
+function built(): string[] {
+  return imported(build()).library.source.split('\n')
 }
 
 function problems(): string[] {
@@ -84,7 +94,7 @@ describe('a script', () => {
         '    /** list: what is done */',
         '    done: readonly (string | number)[]',
         '  }',
-        '> = scriptOf(',
+        '> = { library, ',
       ].join('\n'),
     )
     expect(onlyScript(text).keys).toEqual(['ready'])
@@ -95,14 +105,27 @@ describe('a script', () => {
     ])
   })
 
-  it('carries the hash of its text', () => {
-    script('ping', '#!lua', '-- Pings.', 'return 1')
+  it('is a function of a library, both named by what the library says', () => {
+    script('ping-all', '#!lua flags=no-writes,allow-stale', '-- Pings.', 'return 1')
 
-    const text = build()
+    const { library, scripts } = imported(build())
 
-    const { source, sha } = onlyScript(text)
-    expect(source).toBe('#!lua\n\nreturn 1')
-    expect(sha).toBe(createHash('sha1').update(source).digest('hex'))
+    expect(library.source.split('\n')).toEqual([
+      'register("ping_all", { "no-writes", "allow-stale" })',
+      'make = function()',
+      expect.stringMatching(/^local redis, .* = redis, /),
+      'local modules, scripts = {}, {}',
+      'do',
+      'scripts.ping_all = function(KEYS, ARGV)',
+      '',
+      'return 1',
+      'end',
+      'end',
+      'return scripts',
+      'end',
+    ])
+    expect(library.name).toBe(libraryNameOf(library.source))
+    expect(scripts).toMatchObject([{ name: 'ping-all', library, calledAs: `${library.name}_ping_all` }])
   })
 
   it.each([
@@ -130,75 +153,47 @@ describe('a script', () => {
       '  return { a, b }',
     )
 
-    expect(onlyScript(build()).source).toBe(
-      '#!lua\n\nlocal a = "-- no comment"\n\n\nlocal b = [[\n  -- kept\n]]\nreturn { a, b }',
+    expect(built().join('\n')).toContain(
+      '\n\nlocal a = "-- no comment"\n\n\nlocal b = [[\n  -- kept\n]]\nreturn { a, b }\nend\n',
     )
   })
 })
 
 describe('a module', () => {
-  it('stands once before all that require it, and runs when it is first required', () => {
-    luaModule('bucket', 'local bucket = {}', 'return bucket')
-    luaModule('limits', 'local b = require "bucket"', 'return { b = b }')
-    script('ask', '#!lua', '-- Asks.', 'local limits = require "limits"', 'local bucket = require "bucket"', 'return 1')
-
-    const lines = onlyScript(build()).source.split('\n')
-
-    expect(lines).toEqual([
-      '#!lua',
-      'local made, make = { bucket = nil, limits = nil }',
-      'do',
-      'local bucket = {}',
-      'made.bucket = bucket',
-      'end',
-      'do',
-      'local b = made.bucket or make("bucket")',
-      'made.limits = { b = b }',
-      'end',
-      '',
-      'local limits = made.limits or make("limits")',
-      'local bucket = made.bucket or make("bucket")',
-      'return 1',
-    ])
-  })
-
-  it('is made by nobody who does not need it, when it is required where it is needed', () => {
-    luaModule('bucket', 'local bucket = {}', 'return bucket')
-    luaModule('limits', 'local limits = {}', 'return limits')
+  it('stands once before all that require it, which find it once', () => {
+    luaModule('limits', 'local b = require "token-bucket"', 'return { b = b }')
+    luaModule('token-bucket', 'local bucket = {}', 'return bucket')
     script(
       'ask',
       '#!lua',
       '-- Asks.',
       'local limits = require "limits"',
-      'local wanted = tonumber(ARGV[1]) -- jobs',
-      'if wanted > 0 then',
-      '  local bucket = require "bucket"',
-      'end',
-      'return limits',
+      'local bucket = require "token-bucket"',
+      'return bucket',
     )
 
-    const lines = onlyScript(build()).source.split('\n')
-
-    expect(lines.slice(1)).toEqual([
-      'local made, make = { limits = nil }',
+    expect(built().slice(3)).toEqual([
+      'local modules, scripts = {}, {}',
       'do',
-      'local limits = {}',
-      'made.limits = limits',
-      'end',
-      'make = function(name)',
-      'if name == "bucket" then',
       'local bucket = {}',
-      'made.bucket = bucket',
+      'modules.token_bucket = bucket',
       'end',
-      'return made[name]',
-      'end',
+      'do',
+      'local b = modules.token_bucket',
       '',
-      'local limits = made.limits or make("limits")',
-      'local wanted = tonumber(ARGV[1])',
-      'if wanted > 0 then',
-      'local bucket = made.bucket or make("bucket")',
+      'modules.limits = { b = b }',
       'end',
-      'return limits',
+      'do',
+      'local limits, bucket = modules.limits, modules.token_bucket',
+      'scripts.ask = function(KEYS, ARGV)',
+      '',
+      '',
+      '',
+      'return bucket',
+      'end',
+      'end',
+      'return scripts',
+      'end',
     ])
   })
 
@@ -215,109 +210,10 @@ describe('a module', () => {
     luaModule('bucket', '-- A bucket.', 'local bucket = {}', 'return bucket')
     script('ask', '#!lua', '-- Asks.', 'local bucket = require "bucket"', 'return bucket')
 
-    expect(onlyScript(build()).origins).toEqual([
-      { line: 4, file: 'lua/bucket.lua', fileLine: 1 },
-      { line: 8, file: 'scripts/ask.lua', fileLine: 2 },
+    expect(imported(build()).library.origins).toEqual([
+      { line: 6, file: 'lua/bucket.lua', fileLine: 1 },
+      { line: 13, file: 'scripts/ask.lua', fileLine: 2 },
     ])
-  })
-})
-
-describe('a function of a module', () => {
-  /** The functions that are left of a module when the script is `body`. */
-  function functionsLeft(...body: string[]): string[] {
-    script('ask', '#!lua', '-- Asks.', ...body, 'return 1')
-    return [...onlyScript(build()).source.matchAll(/^(?:local )?function (?:bucket\.)?(\w+)/gm)].map(
-      ([, name = '']) => name,
-    )
-  }
-
-  beforeEach(() => {
-    luaModule(
-      'bucket',
-      '-- A bucket.',
-      'local bucket = {}',
-      '',
-      'local function rate(state)',
-      '  return state.rate',
-      'end',
-      '',
-      'function bucket.charge(state)',
-      '  return rate(state)',
-      'end',
-      '',
-      'function bucket.refund() end',
-      '',
-      'function bucket.rest(state)',
-      '  return bucket.refund(state)',
-      'end',
-      '',
-      'return bucket',
-    )
-  })
-
-  it.each([
-    ['what it does not call', ['local bucket = require "bucket"'], []],
-    ['what that calls in turn', ['local bucket = require "bucket"', 'bucket.charge({})'], ['rate', 'charge']],
-    ['an empty one', ['local bucket = require "bucket"', 'bucket.rest({})'], ['refund', 'rest']],
-    ['under another name', ['local b = require "bucket"', 'b.charge({})'], ['rate', 'charge']],
-    ['a name in a text', ['local bucket = require "bucket"', 'local x = "bucket.charge"'], []],
-    [
-      'a module that goes by a field of something',
-      ['local bucket = require "bucket"', 'local state = { meter = bucket }', 'state.meter.refund(state)'],
-      ['refund'],
-    ],
-    [
-      'a module that is handed to a function',
-      ['local bucket = require "bucket"', 'local state = setmetatable({}, bucket)', 'state.refund(state)'],
-      ['refund'],
-    ],
-    [
-      'a field of what can be no module',
-      ['local bucket = require "bucket"', 'local state = { bucket = 1 }', 'state.refund(state)'],
-      [],
-    ],
-    [
-      'an element of what only has the name',
-      ['local bucket = require "bucket"', 'local state = { bucket = {} }', 'state.bucket[1] = 2'],
-      [],
-    ],
-    [
-      'a name that only the run knows',
-      ['local bucket = require "bucket"', 'local name = ARGV[1] -- which', 'bucket[name]()'],
-      ['rate', 'charge', 'refund', 'rest'],
-    ],
-  ])('is there for scripts that can reach it: %s', (_, body, left) => {
-    expect(functionsLeft(...body)).toEqual(left)
-  })
-
-  it('leaves the numbers of the lines as they were', () => {
-    script('ask', '#!lua', '-- Asks.', 'local bucket = require "bucket"', 'return bucket.rest({})')
-
-    const { source, origins } = onlyScript(build())
-
-    const line = source.split('\n').indexOf('function bucket.rest(state)') + 1
-    expect(origins[0]).toEqual({ line: 4, file: 'lua/bucket.lua', fileLine: 1 })
-    expect(line - 4 + 1).toBe(14)
-  })
-
-  it('has its place in the table from the start', () => {
-    script('ask', '#!lua', '-- Asks.', 'local bucket = require "bucket"', 'return bucket.rest({})')
-
-    expect(onlyScript(build()).source).toContain('\nlocal bucket = { refund = nil, rest = nil }\n')
-  })
-
-  it('is not cut where it only seems to end', () => {
-    luaModule(
-      'bad',
-      '-- Bad.',
-      'local bad = {}',
-      'function bad.one() return 1 end',
-      'function bad.two()',
-      'end',
-      'return bad',
-    )
-
-    expect(problems()).toEqual([expect.stringContaining('lua/bad.lua:3: a function at the top of a module ends with')])
   })
 })
 
@@ -353,10 +249,16 @@ describe('a mistake is named with file and line', () => {
     [
       'an unknown module',
       ['#!lua', '-- Doc.', 'local a = require "buckt"'],
-      'scripts/bad.lua:3: unknown module "buckt"; there are: none',
+      'scripts/bad.lua:3: unknown module "buckt"; there are: known',
+    ],
+    [
+      'a require inside',
+      ['#!lua', '-- Doc.', 'if redis then', '  local a = require "known"', 'end'],
+      'scripts/bad.lua:4: "known" is required at the top of the file',
     ],
     ['a late require', ['#!lua', '-- Doc.', 'call(require "x")'], 'scripts/bad.lua:3: require is written as'],
   ])('%s', (_, lines, message) => {
+    luaModule('known', 'return {}')
     script('bad', ...lines)
 
     expect(problems()).toEqual([expect.stringContaining(message)])
@@ -378,16 +280,54 @@ describe('a mistake is named with file and line', () => {
     luaModule('b', 'local a = require "a"', 'return {}')
     script('ask', '#!lua', '-- Asks.', 'local a = require "a"', 'return a')
 
-    expect(problems()).toEqual(['lua/a.lua:1: modules require each other in a circle: ask → a → b → a'])
+    expect(problems()).toEqual(['lua/a.lua:1: modules require each other in a circle: a → b → a'])
   })
 
   it('a module that returns nothing, or looks at positions', () => {
     luaModule('a', 'local x = ARGV[1]')
 
     expect(problems()).toEqual([
-      expect.stringContaining('lua/a.lua:1: ARGV outside the head'),
       expect.stringContaining('lua/a.lua:1: a module ends with `return`'),
+      expect.stringContaining('lua/a.lua:1: ARGV outside the head'),
     ])
+  })
+
+  it.each([
+    ['a name', '  last = state'],
+    ['a field', '  bucket.last = state'],
+    ['an element', '  SEEN[state] = true'],
+    ['several', '  state.x, SEEN.y = 1, state'],
+  ])('a module that keeps something between calls: %s', (_, line) => {
+    luaModule(
+      'bucket',
+      'local bucket, last = {}, nil',
+      'local SEEN = {}',
+      'function bucket.charge(state)',
+      line,
+      'end',
+      'return bucket',
+    )
+
+    expect(problems()).toEqual([expect.stringContaining('lua/bucket.lua:4: all calls share this')])
+  })
+
+  it('but not one that has fields and locals of the same name', () => {
+    luaModule(
+      'bucket',
+      'local bucket = {}',
+      'local DEFAULTS = {',
+      '  bucket = 1,',
+      '}',
+      'function bucket.charge(state)',
+      '  state.bucket = DEFAULTS',
+      '  if bucket == state then',
+      '    local bucket = 1',
+      '  end',
+      'end',
+      'return bucket',
+    )
+
+    expect(problems()).toEqual([])
   })
 
   it('a second table with functions in a module', () => {

@@ -1,6 +1,7 @@
 /**
  * Turns src/store/scripts/*.lua and the modules they require (src/store/lua/*.lua) into one typed module,
- * src/store/scripts.generated.ts. The head of a script is its signature:
+ * src/store/scripts.generated.ts: the text of one library of Redis functions (see library.ts), and for each script what
+ * calls it. The head of a script is its signature:
  *
  *   #!lua flags=allow-oom
  *   -- What the script does, and what it replies.
@@ -10,21 +11,15 @@
  *   local client = ARGV[2] -- who asks                                → args.client: string
  *   local ids, ids_from = ARGV, 3 -- list: jobs that are done         → args.ids: list, always the last
  *
- * Modules end up once each at the top of the script, in order of dependency. As with any `require`, a module runs when it
- * is first required: what only rare cases need is required where they are, and costs the others nothing. Functions that
- * the script cannot reach are left out (see lua-reach.ts). A script runs from its top each time: before, making functions
- * was a third of what a claim of one job cost. Lines of a file stay together and keep their count, so that `origins` can
- * lead from a line in a Lua error back to file and line.
- *
- * The text of a module stands in the generated file once, however many scripts are put together from it: as whole texts
- * they would be ten times as long, to be read by every process that starts.
+ * Modules stand in the library once each, in order of dependency, and run once, when Redis loads it; a script is a
+ * function, which runs for each call. Lines of a file stay together and keep their count, so that `origins` can lead from
+ * a line in a Lua error back to file and line.
  */
-import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type LuaPart, type LuaText, putTogether, type ScriptParts } from '../src/store/script-text.ts'
-import { findFunctions, type LuaCode, type LuaFunction, missingFields, reach, readCode } from './lua-reach.ts'
+import { type LuaOrigin, libraryNameOf } from '../src/store/library.ts'
+import { missingFields } from './lua-fields.ts'
 
 export interface LuaFolders {
   /** Paths in problems are relative to this folder. */
@@ -66,28 +61,26 @@ interface Head {
   args: Argument[]
 }
 
-interface LuaModule {
+/** A file of Lua as it stands in the library. */
+interface LuaFile {
   file: string
-  identifier: string
-  /** Comment-free lines; a require of another module is already replaced. */
+  /** Without comments, and without what requires modules. */
   lines: string[]
-  requires: string[]
-  /** Those of them that it requires when it is made, and not only when some function of it runs. */
-  requiresAtOnce: string[]
-  functions: LuaFunction[]
-  fields: Set<string>
-  code: LuaCode
-  /** What its table is called in it. */
-  table: string
+  /** What it calls the modules that it requires. */
+  requires: Map<string, string>
 }
 
-interface BuiltScript extends Head {
+interface LuaModule extends LuaFile {
+  identifier: string
+  /** What it calls itself. */
+  table: string
+  /** What others find in its table. */
+  fields: Set<string>
+}
+
+interface LuaScript extends LuaFile, Head {
   name: string
-  shebang: string
-  first: LuaModule[]
-  rare: LuaModule[]
-  needed: Map<LuaModule, Set<LuaFunction>>
-  own: LuaText
+  flags: string[]
 }
 
 const REQUIRE = /^local\s+([A-Za-z_]\w*)\s*=\s*require\s*\(?\s*(["'])([^"']+)\2\s*\)?$/
@@ -95,6 +88,8 @@ const KEY = /^local\s+([A-Za-z_]\w*)\s*=\s*KEYS\[(\d+)\]$/
 const STRING_ARGUMENT = /^local\s+([A-Za-z_]\w*)\s*=\s*ARGV\[(\d+)\]$/
 const NUMBER_ARGUMENT = /^local\s+([A-Za-z_]\w*)\s*=\s*tonumber\(ARGV\[(\d+)\]\)$/
 const LIST_ARGUMENT = /^local\s+([A-Za-z_]\w*)\s*,\s*([A-Za-z_]\w*)\s*=\s*ARGV\s*,\s*(\d+)$/
+/** What a line inside a function assigns to; a line that ends with a comma is part of a table. */
+const ASSIGNED = /^\s+((?:\w[\w.[\]]*, )*\w[\w.[\]]*) = .*[^,]$/
 const POSITIONS = /\b(KEYS|ARGV)\b/
 
 // Stands for a line of a long string while the lines around it are trimmed; a private-use character, in no script.
@@ -145,30 +140,6 @@ function luaFiles(folder: string): string[] {
     .sort()
 }
 
-/** The module so that it leaves itself in `made`, where others find it. */
-function makingOf({ file, identifier, lines }: LuaModule): LuaText {
-  const body = [...lines]
-  const last = body.findLastIndex((line) => line !== '')
-  body[last] = (body[last] as string).replace(/^return\b/, `made.${identifier} =`)
-  return { file, lines: body }
-}
-
-/**
- * What a script has of a module. The module's table has room from the start for all that is put into it: one that
- * outgrows its room is made anew.
- */
-function partOf(module: LuaModule, needed: ReadonlySet<LuaFunction>): Omit<LuaPart, 'name' | 'module'> {
-  const unneeded = module.functions.filter((each) => !needed.has(each))
-  const left = new Set(module.fields)
-  for (const { name, isLocal } of unneeded) if (!isLocal) left.delete(name)
-  const made = module.lines.indexOf(`local ${module.table} = {}`)
-  const room = [...left].map((name) => `${name} = nil`)
-  return {
-    instead: made >= 0 && room.length > 1 ? { [made]: `local ${module.table} = { ${room.join(', ')} }` } : {},
-    without: unneeded.flatMap(({ from, to }) => [from, to]),
-  }
-}
-
 class LuaBuilder {
   readonly problems: LuaProblem[] = []
   readonly #folders: LuaFolders
@@ -189,73 +160,98 @@ class LuaBuilder {
     const path = join(this.#folders.modules, `${name}.lua`)
     if (!existsSync(path)) return undefined
     const file = relative(this.#folders.root, path)
-    const original = readLines(path)
-    const lines = stripComments(original.join('\n'))
-    const functions = this.#functions(file, original)
-    const [requires, requiresAtOnce]: [string[], string[]] = [[], []]
-    for (const [index, line] of lines.entries()) {
-      const required = REQUIRE.exec(line)
-      if (!required) {
-        this.#checkBody(file, index + 1, line)
-        continue
-      }
-      lines[index] = this.#require(file, index + 1, required, requires)
-      const isInFunction = functions.some(({ from, to }) => from < index && index < to)
-      if (!isInFunction) requiresAtOnce.push(required[3] as string)
+    const lines = stripComments(readLines(path).join('\n'))
+    const last = lines.findLastIndex((line) => line !== '')
+    const table = /^return (\w+)$/.exec(lines[last] ?? '')?.[1] ?? ''
+    if (!/^return\b/.test(lines[last] ?? '')) {
+      this.#report(file, lines.length, 'a module ends with `return` of its table')
     }
-    const last = lines.findLast((line) => line !== '') ?? ''
-    if (!/^return\b/.test(last)) this.#report(file, lines.length, 'a module ends with `return` of its table')
-    const identifier = identifierOf(name)
-    const table = /^return (\w+)$/.exec(last)?.[1] ?? ''
+    this.#checkShared(file, readLines(path))
+    const code: LuaFile = { file, lines, requires: new Map() }
+    this.#readBody(code, readLines(path), 0)
+    const fields = new Set<string>()
     for (const [index, line] of lines.entries()) {
       const owner = /^function (\w+)\./.exec(line)?.[1] ?? table
       if (owner !== table)
         this.#report(file, index + 1, `${owner} is a table with functions: give it a module of its own`)
+      const field = new RegExp(`^(?:function )?${table}\\.(\\w+)`).exec(line)?.[1]
+      if (field !== undefined) fields.add(field)
     }
-    const code = readCode(lines.map(withoutStrings), { table, identifier })
-    const assigned = lines.flatMap((line) => new RegExp(`^(?:function )?${table}\\.(\\w+)`).exec(line)?.[1] ?? [])
-    const fields = new Set(assigned)
-    const module = { file, identifier, lines, requires, requiresAtOnce, functions, fields, code, table }
+    // It leaves itself in `modules`, where others find it.
+    const identifier = identifierOf(name)
+    lines[last] = (lines[last] as string).replace(/^return\b/, `modules.${identifier} =`)
+    const module = { ...code, identifier, table, fields }
     this.#modules.set(name, module)
     return module
   }
 
-  #functions(file: string, lines: readonly string[]): LuaFunction[] {
-    const found = findFunctions(lines)
-    if (typeof found !== 'number') return found
-    this.#report(
-      file,
-      found + 1,
-      'a function at the top of a module ends with `end` on a line of its own, not indented',
+  /** A module is made once, for all calls of all queues: what one of them keeps in it, the others find. */
+  #checkShared(file: string, original: readonly string[]): void {
+    const shared = new Set(
+      original.flatMap((line) => /^local (?!function\b)([\w, ]+?)(?: =|$)/.exec(line)?.[1]?.split(', ') ?? []),
     )
-    return []
+    for (const [index, line] of original.entries()) {
+      const assigned = ASSIGNED.exec(line)?.[1]?.split(', ') ?? []
+      const name = assigned.find((each) => shared.has(/^\w+/.exec(each)?.[0] ?? ''))
+      if (name !== undefined) {
+        this.#report(file, index + 1, `all calls share this: ${name} is not to be assigned to in a function`)
+      }
+    }
   }
 
-  /** Every module of the folder, whether a script needs it or not. */
-  modules(): void {
-    for (const fileName of luaFiles(this.#folders.modules)) this.module(basename(fileName, '.lua'))
-    const all = [...this.#modules.values()].filter((module) => module !== undefined)
-    const byIdentifier = new Map(all.map((module) => [module.identifier, module]))
-    for (const { file, code } of all) this.#checkFields(file, code, byIdentifier)
+  /** Every module of the folder, whether a script needs it or not, each after all that it requires. */
+  modules(): LuaModule[] {
+    const ordered: LuaModule[] = []
+    const visit = (name: string, path: readonly string[]): void => {
+      const module = this.module(name)
+      if (!module || ordered.includes(module)) return
+      if (path.includes(name)) {
+        this.#report(module.file, 1, `modules require each other in a circle: ${[...path, name].join(' → ')}`)
+        return
+      }
+      for (const required of module.requires.values()) visit(required, [...path, name])
+      if (!ordered.includes(module)) ordered.push(module)
+    }
+    for (const fileName of luaFiles(this.#folders.modules)) visit(basename(fileName, '.lua'), [])
+    for (const module of ordered) this.#checkFields(module, [module.table, basename(module.file, '.lua')])
+    return ordered
   }
 
-  #checkFields(file: string, code: LuaCode, modules: ReadonlyMap<string, LuaModule>): void {
-    for (const { line, name } of missingFields(code, modules)) {
+  #checkFields({ file, lines, requires }: LuaFile, ...own: [name: string, module: string][]): void {
+    const names = [...requires, ...own].flatMap(([name, module]) => {
+      const fields = this.module(module)?.fields
+      return fields ? [[name, fields] as const] : []
+    })
+    for (const { line, name } of missingFields(lines.map(withoutStrings), new Map(names))) {
       this.#report(file, line + 1, `there is no ${name}`)
     }
   }
 
-  /** What a require line becomes: a call that makes the module the first time. */
-  #require(file: string, line: number, match: RegExpExecArray, requires: string[]): string {
+  #readBody(code: LuaFile, original: readonly string[], from: number): void {
+    for (let index = from; index < code.lines.length; index++) {
+      const line = code.lines[index] ?? ''
+      if (!this.#readRequire(code, original, index)) this.#checkBody(code.file, index + 1, line)
+    }
+  }
+
+  /** False when the line is none that requires a module. */
+  #readRequire(code: LuaFile, original: readonly string[], index: number): boolean {
+    const match = REQUIRE.exec(code.lines[index] ?? '')
+    if (!match) return false
     const [, local = '', , name = ''] = match
     if (!existsSync(join(this.#folders.modules, `${name}.lua`))) {
       const known = luaFiles(this.#folders.modules).map((each) => basename(each, '.lua'))
-      this.#report(file, line, `unknown module "${name}"; there are: ${known.join(', ') || 'none'}`)
-      return ''
+      this.#report(code.file, index + 1, `unknown module "${name}"; there are: ${known.join(', ') || 'none'}`)
+    } else if (/^\s/.test(original[index] ?? '')) {
+      this.#report(
+        code.file,
+        index + 1,
+        `"${name}" is required at the top of the file: modules are made once, not by calls`,
+      )
     }
-    if (!requires.includes(name)) requires.push(name)
-    const identifier = identifierOf(name)
-    return `local ${local} = made.${identifier} or make("${identifier}")`
+    code.requires.set(local, name)
+    code.lines[index] = ''
+    return true
   }
 
   #checkBody(file: string, line: number, text: string): void {
@@ -269,72 +265,22 @@ class LuaBuilder {
     }
   }
 
-  /** Modules in the order in which they must stand: each after all it requires. */
-  #ordered(names: readonly string[], from: string): LuaModule[] {
-    const order: LuaModule[] = []
-    const visit = (name: string, path: readonly string[]): void => {
-      const module = this.module(name)
-      if (!module || order.includes(module)) return
-      if (path.includes(name)) {
-        this.#report(module.file, 1, `modules require each other in a circle: ${[...path, name].join(' → ')}`)
-        return
-      }
-      for (const required of module.requires) visit(required, [...path, name])
-      if (!order.includes(module)) order.push(module)
-    }
-    for (const name of names) visit(name, [from])
-    return order
-  }
-
-  script(fileName: string): BuiltScript {
+  script(fileName: string): LuaScript {
     const path = join(this.#folders.scripts, fileName)
     const file = relative(this.#folders.root, path)
     const original = readLines(path)
-    const shebang = original[0] ?? ''
-    if (!/^#!lua(\s|$)/.test(shebang)) this.#report(file, 1, 'a script begins with `#!lua`, flags after it')
+    const shebang = /^#!lua(?:\s+flags=([\w,-]+))?$/.exec(original[0] ?? '')
+    if (!shebang) this.#report(file, 1, 'a script begins with `#!lua`, flags after it')
     const lines = stripComments(['', ...original.slice(1)].join('\n'))
-    const requires: string[] = []
-    const { head, bodyFrom } = this.#readHead(file, original, lines, requires)
-    const first = this.#madeAtOnce(requires)
-    for (let index = bodyFrom; index < lines.length; index++) {
-      const required = REQUIRE.exec(lines[index] ?? '')
-      if (required) lines[index] = this.#require(file, index + 1, required, requires)
-      else this.#checkBody(file, index + 1, lines[index] ?? '')
-    }
-
-    const name = basename(fileName, '.lua')
-    const ordered = this.#ordered(requires, name)
-    const byIdentifier = new Map(ordered.map((module) => [module.identifier, module]))
-    const code = readCode(lines.map(withoutStrings))
-    this.#checkFields(file, code, byIdentifier)
-    const needed = reach(code, byIdentifier)
-    const [eager, rare] = [
-      ordered.filter((module) => first.has(module)),
-      ordered.filter((module) => !first.has(module)),
-    ]
-    return {
-      ...head,
-      name,
-      shebang,
-      needed,
-      first: eager,
-      rare: rare.filter((module) => needed.has(module)),
-      own: { file, lines: lines.slice(1) },
-    }
+    const code: LuaFile = { file, lines, requires: new Map() }
+    const { head, bodyFrom } = this.#readHead(code, original)
+    this.#readBody(code, original, bodyFrom)
+    this.#checkFields(code)
+    return { ...code, ...head, name: basename(fileName, '.lua'), flags: shebang?.[1]?.split(',') ?? [] }
   }
 
-  /** The modules that a script makes with its first lines when these require `names`. */
-  #madeAtOnce(names: readonly string[], made = new Set<LuaModule>()): Set<LuaModule> {
-    for (const name of names) {
-      const module = this.module(name)
-      if (!module || made.has(module)) continue
-      made.add(module)
-      this.#madeAtOnce(module.requiresAtOnce, made)
-    }
-    return made
-  }
-
-  #readHead(file: string, original: string[], lines: string[], requires: string[]): { head: Head; bodyFrom: number } {
+  #readHead(code: LuaFile, original: readonly string[]): { head: Head; bodyFrom: number } {
+    const { file, lines } = code
     const head: Head = { doc: [], keys: [], args: [] }
     let index = 1
     for (; original[index]?.startsWith('--'); index++) {
@@ -343,10 +289,8 @@ class LuaBuilder {
     if (head.doc.length === 0) this.#report(file, 2, 'a script says what it does in a comment below `#!lua`')
     for (; index < lines.length; index++) {
       const line = lines[index] ?? ''
-      if (line === '') continue
-      const required = REQUIRE.exec(line)
-      if (required) lines[index] = this.#require(file, index + 1, required, requires)
-      else if (!this.#readParameter(file, index + 1, line, original[index] ?? '', head)) break
+      if (line === '' || this.#readRequire(code, original, index)) continue
+      if (!this.#readParameter(file, index + 1, line, original[index] ?? '', head)) break
     }
     return { head, bodyFrom: index }
   }
@@ -399,54 +343,78 @@ function objectType(fields: readonly (Parameter & { type: string })[]): string {
   return `  {\n${lines.join('')}  }`
 }
 
-/** One that is sent as it is made here, and written so that it takes its modules from those of all scripts. */
-function textOf({ shebang, first, rare, needed, own }: BuiltScript): { text: ScriptParts; written: string } {
-  const part = (module: LuaModule) => partOf(module, needed.get(module) as Set<LuaFunction>)
-  const parts = (modules: LuaModule[]) =>
-    modules.map((module) => ({ name: module.identifier, module: makingOf(module), ...part(module) }))
-  const write = (module: LuaModule) => {
-    const { instead, without } = part(module)
-    return `{ name: '${module.identifier}', module: modules.${module.identifier}, instead: ${JSON.stringify(instead)}, without: ${JSON.stringify(without)} }`
-  }
-  const [firstOnes, rareOnes] = [first, rare].map((modules) => modules.map(write).join(', '))
-  return {
-    text: { shebang, first: parts(first), rare: parts(rare), own },
-    written: `{ shebang: ${JSON.stringify(shebang)}, first: [${firstOnes}], rare: [${rareOnes}], own: ${JSON.stringify(own)} }`,
-  }
+/** Redis takes letters, digits and underscores. */
+function functionNameOf({ name }: LuaScript): string {
+  return name.replaceAll('-', '_')
 }
 
-function scriptConst(script: BuiltScript): string {
+/** What Lua and Redis offer, as locals of the whole library: a global is looked up in two tables each time. */
+const GLOBALS = [
+  ...['redis', 'cjson', 'cmsgpack', 'struct', 'bit', 'math', 'string', 'table'],
+  ...['error', 'ipairs', 'next', 'pairs', 'rawget', 'rawset', 'setmetatable', 'tonumber', 'tostring', 'type', 'unpack'],
+].join(', ')
+
+/** The text of the library behind its head, and where its lines come from. */
+function libraryOf(modules: readonly LuaModule[], scripts: readonly LuaScript[]) {
+  const lines: string[] = []
+  const origins: LuaOrigin[] = []
+  const add = ({ file, lines: of }: LuaFile, fileLine: number): void => {
+    origins.push({ line: lines.length + 1, file, fileLine })
+    lines.push(...of.slice(fileLine - 1))
+  }
+  for (const script of scripts) {
+    const flags = script.flags.map((flag) => `"${flag}"`).join(', ')
+    lines.push(`register("${functionNameOf(script)}", { ${flags} })`)
+  }
+  lines.push('make = function()', `local ${GLOBALS} = ${GLOBALS}`, 'local modules, scripts = {}, {}')
+  for (const module of modules) {
+    lines.push('do', ...find(module))
+    add(module, 1)
+    lines.push('end')
+  }
+  for (const script of scripts) {
+    lines.push('do', ...find(script), `scripts.${functionNameOf(script)} = function(KEYS, ARGV)`)
+    add(script, 2)
+    lines.push('end', 'end')
+  }
+  lines.push('return scripts', 'end')
+  return { source: lines.join('\n'), origins }
+}
+
+/** The modules that a file requires, under the names that it has for them. */
+function find({ requires }: LuaFile): string[] {
+  const found = [...requires.values()].map((name) => `modules.${identifierOf(name)}`)
+  return found.length > 0 ? [`local ${[...requires.keys()].join(', ')} = ${found.join(', ')}`] : []
+}
+
+function scriptConst(script: LuaScript, libraryName: string): string {
   const keys = objectType(script.keys.map((key) => ({ ...key, type: 'string' })))
   const args = objectType(script.args.map((argument) => ({ ...argument, type: TYPES[argument.kind] })))
-  const { text, written } = textOf(script)
-  const head = {
+  const fields = {
     name: script.name,
-    sha: createHash('sha1').update(putTogether(text).source).digest('hex'),
-    isReadOnly: /\bno-writes\b/.test(script.shebang),
+    calledAs: `${libraryName}_${functionNameOf(script)}`,
+    isReadOnly: script.flags.includes('no-writes'),
     keys: script.keys.map((key) => key.name),
     args: script.args.map((argument) => ({ name: argument.name, kind: argument.kind })),
   }
   const type = `Script<\n${keys},\n${args}\n>`
-  const value = `scriptOf(\n  ${JSON.stringify(head)},\n  ${written},\n)`
+  const value = `{ library, ...${JSON.stringify(fields)} }`
   return `${docComment(script.doc, '')}export const ${camelCase(script.name)}: ${type} = ${value}\n`
-}
-
-function modulesConst(scripts: readonly BuiltScript[]): string {
-  const used = new Set(scripts.flatMap(({ first, rare }) => [...first, ...rare]))
-  const fields = [...used].map((module) => `  ${module.identifier}: ${JSON.stringify(makingOf(module))},\n`)
-  return `const modules = {\n${fields.join('')}}\n`
 }
 
 /** The text of the generated module. Throws a LuaBuildError with every problem found. */
 export function buildLua(folders: LuaFolders): string {
   const builder = new LuaBuilder(folders)
-  builder.modules()
+  const modules = builder.modules()
   const scripts = luaFiles(folders.scripts).map((fileName) => builder.script(fileName))
   if (builder.problems.length > 0) throw new LuaBuildError(builder.problems)
   const head = '// Made by scripts/build-lua.ts from src/store/scripts/*.lua. Do not edit: run `npm run build:lua`.\n'
   if (scripts.length === 0) return `${head}export {}\n`
-  const imported = "import { type Script, scriptOf } from './script.ts'\n"
-  return `${head}${imported}\n${modulesConst(scripts)}\n${scripts.map(scriptConst).join('\n')}`
+  const imported = "import type { Library } from './library.ts'\nimport type { Script } from './script.ts'\n"
+  const { source, origins } = libraryOf(modules, scripts)
+  const name = libraryNameOf(source)
+  const library = `export const library: Library = ${JSON.stringify({ name, source, origins })}\n`
+  return [`${head}${imported}`, library, ...scripts.map((script) => scriptConst(script, name))].join('\n')
 }
 
 /** Writes only when something changed, so that watchers and incremental builds stay quiet. */

@@ -387,10 +387,11 @@ export class ScriptError extends SluiceError {
   readonly script: string
 
   constructor(data: { script: string; detail: string; cause?: unknown }) {
-    super(
-      `Script ${data.script} failed: ${data.detail}. This is a bug in Sluice or damaged data; please report it.`,
-      data,
-    )
+    const isForbidden = data.detail.startsWith('NOPERM')
+    const advice = isForbidden
+      ? 'Give the user of this connection that permission; docs/guides/redis.md says which Sluice needs.'
+      : 'This is a bug in Sluice or damaged data; please report it.'
+    super(`Script ${data.script} failed: ${data.detail}. ${advice}`, data)
     this.script = data.script
   }
 }

@@ -78,6 +78,6 @@ async function floodOnce(redisPath: string, floodJobs: number, flags: readonly '
 /** Times of the scripts that took longer than SLOW_MICROS, as the server logged them. */
 async function slowScriptsWallMs(meter: Redis): Promise<number[]> {
   const entries = (await meter.slowlog('GET', -1)) as [id: number, at: number, micros: number, command: string[]][]
-  const scripts = entries.filter(([, , , command]) => /^evalsha/i.test(command[0] ?? ''))
+  const scripts = entries.filter(([, , , command]) => /^fcall/i.test(command[0] ?? ''))
   return scripts.map(([, , micros]) => micros / 1_000)
 }

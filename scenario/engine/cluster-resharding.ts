@@ -114,10 +114,7 @@ class Operations {
     const counts = await Promise.all(
       this.#nodes.map(async (node) => {
         const stats = await node.info('commandstats')
-        return [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)].reduce(
-          (sum, [, calls]) => sum + Number(calls),
-          0,
-        )
+        return Number(/^cmdstat_fcall:calls=(\d+)/m.exec(stats)?.[1] ?? 0)
       }),
     )
     return counts.reduce((sum, calls) => sum + calls, 0)

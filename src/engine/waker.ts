@@ -170,9 +170,8 @@ class WakeReader {
 
   async #stayIdle(resting: readonly RestingSleeper[]): Promise<void> {
     // Without an answer each of them looks for itself: a claim is repeated, and says what is wrong.
-    // Whole: an idle process has a request every five seconds, and a server that does not know the script costs one more.
     const sentAt = performance.now()
-    const rests = await stayIdle(this.#redis, resting, { isWhole: true }).catch((): Rest[] => [])
+    const rests = await stayIdle(this.#redis, resting).catch((): Rest[] => [])
     this.#late(performance.now() - sentAt)
     for (const [at, sleeper] of resting.entries()) sleeper.onRest(rests[at] ?? { word: 'claim' })
   }

@@ -17,7 +17,7 @@ it.each(['', 'a', 'sluice:{mail}:mail:queue', '{}a', '{}{a}', 'a{b', 'a}b{', '{{
 
 it('finds the key of a command', () => {
   expect(keyOf('GET', ['key'])).toBe('key')
-  expect(keyOf('evalsha', ['sha', 2, 'first', 'second', 'arg'])).toBe('first')
+  expect(keyOf('fcall', ['name', 2, 'first', 'second', 'arg'])).toBe('first')
   expect(keyOf('EVAL', ['return 1', 0, 'arg'])).toBeUndefined()
   expect(keyOf('XREAD', ['COUNT', 1, 'BLOCK', 5, 'STREAMS', 'stream', '$'])).toBe('stream')
   expect(keyOf('BLPOP', ['list', 1])).toBe('list')

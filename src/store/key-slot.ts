@@ -28,9 +28,20 @@ function tagOf(key: string): string {
 export function keyOf(command: string, args: readonly (string | number)[]): string | undefined {
   const name = command.toUpperCase()
   if (KEYLESS.has(name)) return undefined
-  if (name === 'EVAL' || name === 'EVALSHA') return Number(args[1]) > 0 ? String(args[2]) : undefined
+  if (name === 'FCALL' || name === 'EVAL') return Number(args[1]) > 0 ? String(args[2]) : undefined
   if (name === 'XREAD') return String(args[args.findIndex((arg) => String(arg).toUpperCase() === 'STREAMS') + 1])
   return args[0] === undefined ? undefined : String(args[0])
 }
 
-const KEYLESS = new Set(['PING', 'INFO', 'TIME', 'WAIT', 'CONFIG', 'CLIENT', 'SCRIPT', 'CLUSTER', 'FLUSHALL', 'DBSIZE'])
+const KEYLESS = new Set([
+  'PING',
+  'INFO',
+  'TIME',
+  'WAIT',
+  'CONFIG',
+  'CLIENT',
+  'FUNCTION',
+  'CLUSTER',
+  'FLUSHALL',
+  'DBSIZE',
+])

@@ -10,15 +10,14 @@ import type { Script } from './script.ts'
 
 const script: Script<{ queue: string }, { request: number; server: string }> = {
   name: 'a-script',
-  sha: 'sha',
+  library: { name: 'a_library', source: '', origins: [] },
+  calledAs: 'a_library_a_script',
   isReadOnly: false,
-  source: '',
   keys: ['queue'],
   args: [
     { name: 'request', kind: 'number' },
     { name: 'server', kind: 'string' },
   ],
-  origins: [],
 }
 const reading: typeof script = { ...script, name: 'a-read', isReadOnly: true }
 

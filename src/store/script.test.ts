@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { until } from '../../test/support/until.ts'
 import { ScriptError, StoreOutOfMemoryError } from '../errors.ts'
 import { startRedis, type TestRedis } from '../testing/redis-server.ts'
+import { libraryNameOf } from './library.ts'
 import { openRedis, type Redis } from './redis.ts'
 import { runScript, type Script } from './script.ts'
 
@@ -25,16 +26,20 @@ function makeScript<
   Keys extends Record<keyof Keys, string>,
   Args extends Record<keyof Args, string | number | readonly (string | number)[]>,
 >(body: string, keys: Script<Keys, Args>['keys'], args: Script<Keys, Args>['args']): Script<Keys, Args> {
-  const source = `#!lua\n${body}`
-  const sha = createHash('sha1').update(source).digest('hex')
+  const source = `register("a_script", {})
+make = function()
+return { a_script = function(KEYS, ARGV)
+${body}
+end }
+end`
+  const name = libraryNameOf(source)
   return {
     name: 'a-script',
-    source,
-    sha,
+    library: { name, source, origins: [{ line: 4, file: 'a-script.lua', fileLine: 2 }] },
+    calledAs: `${name}_a_script`,
     isReadOnly: false,
     keys,
     args,
-    origins: [{ line: 2, file: 'a-script.lua', fileLine: 2 }],
   }
 }
 
@@ -101,13 +106,35 @@ it('does not compile when a key or an argument is missing', () => {
   void (() => runScript(redis, echo, keys, { name: '', count: 1, rest: [], other: 1 }))
 })
 
+async function libraries(): Promise<string[]> {
+  const found = (await redis.call('FUNCTION', 'LIST')) as [string, string][]
+  return found.map(([, name]) => name)
+}
+
 describe('a script the server does not know', () => {
   it('is loaded once and then known', async () => {
-    await redis.call('SCRIPT', 'FLUSH')
+    await redis.call('FUNCTION', 'FLUSH')
+    await redis.call('CONFIG', 'RESETSTAT')
 
+    const runs = Array.from({ length: 10 }, () => runScript(redis, echo, keys, { name: '', count: 0, rest: [] }))
+    await Promise.all(runs)
     await runScript(redis, echo, keys, { name: '', count: 0, rest: [] })
 
-    expect(await redis.call('SCRIPT', 'EXISTS', echo.sha)).toEqual([1])
+    expect(await libraries()).toEqual([expect.stringMatching(`^${echo.library.name}_\\d+$`)])
+    expect(await redis.call('INFO', 'commandstats')).toMatch(/cmdstat_function\|load:calls=1,/)
+  })
+
+  it('may be loaded by several at once', async () => {
+    await redis.call('FUNCTION', 'FLUSH')
+    const others = Array.from({ length: 4 }, () => redis.duplicate())
+
+    const replies = await Promise.all(
+      others.map((other) => runScript(other, echo, keys, { name: '', count: 0, rest: [] })),
+    )
+
+    expect(replies).toHaveLength(4)
+    expect(await libraries()).toHaveLength(1)
+    await Promise.all(others.map((other) => other.close()))
   })
 
   it('runs once for each call while the scripts are flushed again and again', async () => {
@@ -117,7 +144,7 @@ describe('a script the server does not know', () => {
       [],
     )
     const flusher = server.client()
-    const flush = setInterval(() => void flusher.script('FLUSH'), 2)
+    const flush = setInterval(() => void flusher.function('FLUSH'), 2)
 
     const replies = await Promise.all(
       Array.from({ length: 20 }, async () => {
@@ -130,6 +157,51 @@ describe('a script the server does not know', () => {
     expect(new Set(replies.flat()).size).toBe(2_000)
     expect(await redis.call('GET', 'counter')).toBe('2000')
   })
+})
+
+describe('libraries of other versions', () => {
+  const today = Math.floor(Date.now() / 86_400_000)
+
+  async function load(name: string): Promise<void> {
+    await redis.call('FUNCTION', 'LOAD', `#!lua name=${name}\nredis.register_function('f_${name}', function() end)`)
+  }
+
+  it('are taken away when they were loaded long ago, and no other is', async () => {
+    await redis.call('FUNCTION', 'FLUSH')
+    const young = `sluice_0123456789ab_${today - 29}`
+    for (const name of [young, `sluice_0123456789cd_${today - 30}`, 'sluice_of_somebody_1', 'others_0123456789ab_1']) {
+      await load(name)
+    }
+
+    await runScript(redis, echo, keys, { name: '', count: 0, rest: [] })
+
+    const left = [`${echo.library.name}_${today}`, young, 'others_0123456789ab_1', 'sluice_of_somebody_1'].sort()
+    await until(async () => (await libraries()).length <= left.length)
+    expect((await libraries()).sort()).toEqual(left)
+  })
+
+  it('are nobody’s concern where the user may not list them', async () => {
+    await redis.call('FUNCTION', 'FLUSH')
+    await redis.call('ACL', 'SETUSER', 'plain', 'on', '>secret', '~*', '+@all', '-function', '+function|load')
+    const plain = openRedis({ redis: { path: server.path, username: 'plain', password: 'secret' } })
+
+    expect(await runScript(plain, echo, keys, { name: 'n', count: 0, rest: [] })).toEqual([
+      ['a', 'b'],
+      ['n', '0'],
+    ])
+    await plain.close()
+  })
+})
+
+it('says what a user lacks who may not load functions', async () => {
+  await redis.call('FUNCTION', 'FLUSH')
+  await redis.call('ACL', 'SETUSER', 'bare', 'on', '>secret', '~*', '+@all', '-function')
+  const bare = openRedis({ redis: { path: server.path, username: 'bare', password: 'secret' } })
+
+  const error = await runScript(bare, echo, keys, { name: '', count: 0, rest: [] }).catch((reason: unknown) => reason)
+
+  expect(error).toMatchObject({ code: 'SLUICE_SCRIPT', message: expect.stringContaining("'function|load'") })
+  await bare.close()
 })
 
 describe('a script that fails', () => {

@@ -1,5 +1,8 @@
-/** What an operator asks a store that answers; nothing of it changes anything there. */
+/** What an operator asks a store that answers; nothing of it changes what is stored. */
+import { queueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
+import { runScript } from './script.ts'
+import { readSettings } from './scripts.generated.ts'
 import { parseInfo, type ServerInfo } from './server-info.ts'
 
 /** What each server that has a part of the data says of itself. @param section - Only this part of it. */
@@ -8,9 +11,10 @@ export async function readServerInfos(redis: Redis, section?: 'memory'): Promise
   return replies.map((reply) => parseInfo(String(reply)))
 }
 
-/** Runs a script with what ours need: flags, and a library of Redis. It answers 1; rejects with what the server says. */
-export function runSmallScript(redis: Redis): Promise<unknown> {
-  return redis.call('EVAL', '#!lua flags=no-writes\nreturn cmsgpack.unpack(cmsgpack.pack(1))', 0)
+/** Runs one of our scripts, of a queue that is not there. Rejects with what the server says. */
+export async function runAnyScript(redis: Redis, prefix: string): Promise<void> {
+  const { queue, settings } = queueKeys(prefix, 'doctor', 'doctor')
+  await runScript(redis, readSettings, { queue, settings }, { nowGiven: '' })
 }
 
 /** How long an answer takes, in ms. */

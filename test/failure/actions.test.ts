@@ -93,7 +93,7 @@ describe('an action', () => {
       await done(action, round * 600)
       const [victim, ...others] = workers as [Child<ActionProcessMessage>]
       await victim.end('SIGKILL')
-      await redis.client().script('FLUSH')
+      await redis.client().function('FLUSH')
       proxy.cut()
       workers = [...others, await worker()]
     }
@@ -103,7 +103,9 @@ describe('an action', () => {
     expect(losses.lost).toBeGreaterThan(5)
     expect(summary).toMatchObject({ state: 'COMPLETED', counts: exactly(count) })
     expect(await resultsOf(action)).toEqual(numbers(count))
-    expect(await transitions()).toEqual(['action.created', 'action.running', 'action.aggregating', 'action.completed'])
+    // Whether all of it has been received before the first job starts is a matter of chance.
+    const certain = (await transitions()).filter((type) => type !== 'action.dispatched')
+    expect(certain).toEqual(['action.created', 'action.running', 'action.aggregating', 'action.completed'])
   })
 
   it('completes once, with exact counts, over a Redis that is killed and restarted on its file', async () => {

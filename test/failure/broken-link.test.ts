@@ -16,7 +16,7 @@ describe('a link to Redis that breaks', () => {
   // None of these is written down as a fault: leases outlast them, so they must excuse no second run.
   it('after the request was forwarded: what was done is not done again', async () => {
     const proxy = await start()
-    const rule = proxy.loseReplies({ containing: 'EVALSHA', every: 3 })
+    const rule = proxy.loseReplies({ containing: 'FCALL', every: 3 })
     await Promise.all([trial.worker(), trial.worker()])
 
     const results = await Promise.all([
@@ -52,7 +52,7 @@ describe('a link to Redis that breaks', () => {
   it('without a word after the request was forwarded: time-outs find it, and nothing is done again', async () => {
     const proxy = await start()
     await Promise.all([trial.worker(), trial.worker()])
-    const rule = proxy.loseReplies({ containing: 'EVALSHA', every: 40, times: 6, how: 'silence' })
+    const rule = proxy.loseReplies({ containing: 'FCALL', every: 40, times: 6, how: 'silence' })
 
     await Promise.all([
       trial.submitted({ count: 600, chunk: 5, holdMs: 2 }),

@@ -35,7 +35,7 @@ describe('two faults at once', () => {
     const streams = [trial.stream({ ordered: false }), trial.stream({ ids: 'generated', ordered: false })]
     await busyOne(workers, 100)
 
-    const rules = proxies.map((proxy) => proxy.loseReplies({ containing: 'EVALSHA', every: 5 }))
+    const rules = proxies.map((proxy) => proxy.loseReplies({ containing: 'FCALL', every: 5 }))
     await loseMaster(trial, sentinels, workers, 'dead')
     await sentinels.heal()
     const [given] = await Promise.all(streams.map((stream) => stream.finish()))
@@ -71,7 +71,7 @@ describe('two faults at once', () => {
   it('a killed worker and forgotten scripts: its jobs come back all the same', async () => {
     trial = await Trial.start({ upstream: true, queue: { leaseMs: 1_000 } })
     const direct = trial.redis.client()
-    const flusher = setInterval(() => void direct.script('FLUSH'), 50)
+    const flusher = setInterval(() => void direct.function('FLUSH'), 50)
     try {
       let workers: Worker[] = await Promise.all([trial.worker(), trial.worker()])
       const stream = trial.stream()

@@ -23,7 +23,7 @@ async function breakClaims(): Promise<() => Promise<void>> {
 
 async function scriptsRun(): Promise<number> {
   const stats = await engine.server.client().info('commandstats')
-  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1])
+  return Number(/cmdstat_fcall:calls=(\d+)/.exec(stats)?.[1])
 }
 
 function failures(): number {

@@ -280,7 +280,7 @@ async function perform(world: World, action: Action): Promise<void> {
       model.comeBack(now)
       return
     case 'flush scripts':
-      await world.redis.call('SCRIPT', 'FLUSH')
+      await world.redis.call('FUNCTION', 'FLUSH')
   }
 }
 

@@ -1,7 +1,7 @@
 /** One command as a client sent it: the bytes to forward, and the words by which tests choose it. */
 export interface WireRequest {
   bytes: Buffer
-  /** Upper case: `EVALSHA`, `BLPOP`, … */
+  /** Upper case: `FCALL`, `BLPOP`, … */
   command: string
 }
 

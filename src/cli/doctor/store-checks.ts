@@ -1,6 +1,6 @@
 import { type Sluice, storeOf } from '../../sluice.ts'
 import type { Redis } from '../../store/redis.ts'
-import { pingMs, readServerInfos, readServerTime, runSmallScript } from '../../store/server-questions.ts'
+import { pingMs, readServerInfos, readServerTime, runAnyScript } from '../../store/server-questions.ts'
 import { sayDuration } from '../duration.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
 import { checkServerInfo, type StoreFacts } from './server-checks.ts'
@@ -12,29 +12,28 @@ const SKEW_MS = 1_000
 
 /** What can be asked of a store that answers. */
 export async function checkStore(sluice: Sluice, facts: StoreFacts): Promise<Finding[]> {
-  const { redis } = storeOf(sluice)
+  const { redis, prefix } = storeOf(sluice)
   const found = (await readServerInfos(redis)).map((info) => checkServerInfo(info, facts))
   const [only = []] = found
   const ofServers =
     found.length === 1 ? only : found.flatMap((findings, at) => findings.map((finding) => named(finding, at + 1)))
-  return [...ofServers, await scripts(redis), await latency(redis), await clock(redis)]
+  return [...ofServers, await scripts(redis, prefix), await latency(redis), await clock(redis)]
 }
 
 function named(finding: Finding, server: number): Finding {
   return { ...finding, check: `${finding.check}, master ${server}` }
 }
 
-/** Whatever the server is called: it must run Lua as the scripts are written. */
-async function scripts(redis: Redis): Promise<Finding> {
+/** Whatever the server is called: it must take the scripts as functions, and run them. */
+async function scripts(redis: Redis, prefix: string): Promise<Finding> {
   try {
-    const reply = await runSmallScript(redis)
-    if (reply === 1) return ok('scripts', 'Lua runs')
-    return failure('scripts', `a script answered ${String(reply)}`, 'use Redis 7.0 or newer, or Valkey')
+    await runAnyScript(redis, prefix)
+    return ok('scripts', 'they run')
   } catch (error) {
     return failure(
       'scripts',
       (error as Error).message,
-      'let the user of this connection run scripts: ACL SETUSER … +@scripting',
+      'use Redis 7.0 or newer, or Valkey, and let the user of this connection run scripts: ACL SETUSER … +@scripting',
     )
   }
 }

@@ -4,6 +4,9 @@
 local jitter = require "jitter"
 local meters = require "meters"
 local time = require "time"
+local reservations = require "reservations"
+local limits = require "limits"
+local group = require "group"
 
 local acquiring = {}
 
@@ -66,7 +69,6 @@ end
 
 -- Of a quota nobody has called: it is not in flight, and the next may ask.
 local function take_back_reserved(state, fence, permits, member)
-  local reservations = require "reservations"
   state.meter.refund(state, permits, fence, member)
   reservations.settle(state, member, permits)
 end
@@ -146,11 +148,9 @@ local function charge(q, found, permits, fence)
     local state = entry.state
     local member = state.meter.charge(state, permits, fence)
     if not state.is_shared then
-      local limits = require "limits"
       limits.count_grants(q, entry.scope, state.rule, permits)
     end
     if state.rule.kind == "quota" then
-      local reservations = require "reservations"
       reservations.add(state, member, permits)
     end
     if state.rule.members then
@@ -167,7 +167,6 @@ end
 local function refuse(q, level, callers, at, last)
   local until_us = at >= time.NEVER and q.now + ASK_AGAIN or at
   if not last.state.is_shared then
-    local limits = require "limits"
     limits.deny(q, last.scope, last.state, callers)
   end
   if level == "high" then
@@ -238,7 +237,6 @@ function acquiring.run(q, level, fence, stale, list, from, names)
   end
   local fresh = acquiring.fresh(found)
   if q.group then
-    local group = require "group"
     group.close(q)
   end
   save_marks(q, found)

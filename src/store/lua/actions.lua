@@ -2,6 +2,12 @@
 -- a lane moves it between the action's counts as well, so that whoever ends the last job sees that it was the last. An
 -- action is read once, changed in memory and written once, when the script has read all it needs.
 local places = require "places"
+local events = require "events"
+local duties = require "duties"
+local results = require "results"
+local congestion = require "congestion"
+local ids = require "ids"
+local waking = require "waking"
 
 local actions = {}
 
@@ -101,7 +107,6 @@ function actions.is_closed(action)
 end
 
 function actions.transition(q, action, state)
-  local events = require "events"
   action.state, action.changed = state, true
   if OVER[state] then
     action.ended, action.has_ended = q.now, true
@@ -131,7 +136,6 @@ end
 function actions.receive(q, action, count)
   action.received, action.changed = action.received + count, true
   if action.rules.seal_timeout > 0 then
-    local duties = require "duties"
     duties.add(q, duties.name("seal", action), q.now + action.rules.seal_timeout)
   end
 end
@@ -190,7 +194,6 @@ function actions.come_back(q, action, job, became, reason, error)
   end
   actions.finish(q, action, became, 1)
   if became == "failed" then
-    local results = require "results"
     results.note_failure(q, action, job, reason, error)
   end
 end
@@ -247,18 +250,15 @@ function actions.close(q)
       move_rate(q, action)
       find_watchers(q, action)
       if action.durations or action.messages or action.results or action.has_ended then
-        local results = require "results"
         results.close(q, action)
       end
       if OVER[action.state] then
         redis.call("EXISTS", marks_key(q, action))
       end
       if action.has_ended then
-        local congestion = require "congestion"
         congestion.end_action(q, action)
       end
       if action.has_ended and action.rules.has_webhook then
-        local duties = require "duties"
         duties.add(q, duties.name("webhook", action), q.now)
       end
     end
@@ -267,7 +267,6 @@ end
 
 -- All keys of an action go as long after its end as the queue says; after what its last jobs left, if that is later.
 local function expire(q, action)
-  local results = require "results"
   local keep_ms = math.ceil(q.settings.keep_actions / 1000)
   redis.call("PEXPIRE", action.key, keep_ms)
   redis.call("PEXPIRE", marks_key(q, action), keep_ms)
@@ -287,11 +286,9 @@ function actions.save(q)
     if action.changed then
       redis.call("HSET", action.key, "state", packed(action))
       if action.durations or action.messages or action.results then
-        local results = require "results"
         results.save(q, action)
       end
       if action.ids then
-        local ids = require "ids"
         ids.save(q, action.ids)
       end
       if action.marked then
@@ -301,7 +298,6 @@ function actions.save(q)
         expire(q, action)
       end
       for _, client in ipairs(action.told or {}) do
-        local waking = require "waking"
         waking.tell(q, client, "action:" .. action.tenant .. ":" .. action.name)
       end
     end

@@ -1,6 +1,7 @@
 -- What the audit finds: kinds of differences, and what they are about. Repairs are noted while a script looks and
 -- carried out at its end, unless it only looks.
 local queue = require "queue"
+local events = require "events"
 
 local auditing = {}
 
@@ -36,7 +37,6 @@ function auditing.number(q, kind, subject, holder, field, expected)
 end
 
 local function tell(q)
-  local events = require "events"
   for i, difference in ipairs(q.audit.found) do
     queue.count(q, "differences", 1)
     queue.count(q, "difference:" .. difference[1], 1)

@@ -4,6 +4,11 @@ local time = require "time"
 local tenants = require "tenants"
 local lanes = require "lanes"
 local turns = require "turns"
+local granting = require "granting"
+local record = require "record"
+local costs = require "costs"
+local standing = require "standing"
+local guard = require "guard"
 
 local claiming = {}
 
@@ -17,16 +22,9 @@ local AFTER_HELD = 100000 -- µs
 
 local huge, floor, ceil = math.huge, math.floor, math.ceil
 
--- The module of that name, where the queue has limits.
-local granting
-
 -- `left` counts the hands still free, `jobs` holds job and record by turns, `fence` is 0 until there is a first job.
 function claiming.open(q, wanted, max_bytes, has_suspect)
   turns.open(q)
-  if q.limits then
-    local required = require "granting"
-    granting = required
-  end
   q.claim = {
     left = wanted, looks = 0, held = 0, held_looks = 0, jobs = {}, fence = 0, fresh = nil, rotates = nil,
     wait_until = time.NEVER, is_closed = false, saves_up = nil,
@@ -56,8 +54,7 @@ end
 
 -- All lines of a tenant with an override stand on one level, its high ones first there. What stood on another level
 -- than its own carries that before its record.
-local function take_overridden(q, tenant, standing, count)
-  local record = require "record"
+local function take_overridden(q, tenant, stands_on, count)
   local jobs, got, is_held = q.claim.jobs, 0, false
   for _, level in ipairs(queue.LEVELS) do
     if got < count and tenant.at[level].lanes > 0 then
@@ -65,9 +62,9 @@ local function take_overridden(q, tenant, standing, count)
       local n, held = lanes.take(q, tenant, level, count - got, jobs)
       got, is_held = got + n, is_held or held
       q.claim.rotates = level
-      if level ~= standing then
+      if level ~= stands_on then
         for i = from + 2, #jobs, 2 do
-          jobs[i] = record.standing_on(standing, jobs[i])
+          jobs[i] = record.standing_on(stands_on, jobs[i])
         end
       end
     end
@@ -90,7 +87,7 @@ local function serve(q, tenant, level, allowed, is_guarded)
     return
   end
   local free, until_us, limit = huge, nil, nil
-  if granting then
+  if q.limits then
     free, until_us, limit = granting.available_to(q, tenant)
     if free == 0 then
       granting.park(q, tenant, at, until_us, limit)
@@ -101,7 +98,6 @@ local function serve(q, tenant, level, allowed, is_guarded)
   local rest, from = ceil((size - at.used) / 1000), #claim.jobs
   local count = least(claim.left, rest, allowed, free)
   if q.has_costs then
-    local costs = require "costs"
     count = math.min(claim.left, costs.open(q, tenant, level, rest))
   end
   q.met_suspect = false
@@ -118,7 +114,7 @@ local function serve(q, tenant, level, allowed, is_guarded)
     end
     claim.left = claim.left - got
     local cost = q.budget and q.budget.spent or got
-    if granting then
+    if q.limits then
       granting.charge(q, tenant, level, cost, from)
     end
     tenants.account(q, tenant, level, at, got, cost)
@@ -135,11 +131,10 @@ local function serve(q, tenant, level, allowed, is_guarded)
     end
   end
   if not tenants.has_work(tenant, level) then
-    local standing = require "standing"
     standing.settle(q, tenant)
     return
   end
-  if granting then
+  if q.limits then
     free, until_us, limit = granting.available_to(q, tenant)
   end
   if is_over or (free == 0 and got > 0) then
@@ -159,7 +154,6 @@ end
 -- The next tenant: normally of this level; every tenth turn goes to one that is overdue, wherever it stands.
 local function next_turn(q, level, levels)
   if q.settings.max_wait > 0 and (q.turns + 1) % GUARD_EVERY == 0 then
-    local guard = require "guard"
     local overdue, overdue_level = guard.overdue(q, levels)
     if overdue then
       q.turns = q.turns + 1
@@ -176,7 +170,7 @@ end
 -- Serves one level until it has nobody, the limits close it or the hands are full.
 local function claim_level(q, level, levels)
   local claim = q.claim
-  local is_limited = granting and (q.limits.queue[1] or q.limits[level][1])
+  local is_limited = q.limits and (q.limits.queue[1] or q.limits[level][1])
   local queue_free, level_free = huge, huge
   while claim.left > 0 and claim.looks < turns.LOOKS and q.bytes_left > 0 do
     if is_limited then
@@ -185,17 +179,17 @@ local function claim_level(q, level, levels)
         return
       end
     end
-    local tenant, standing, is_guarded = next_turn(q, level, levels)
+    local tenant, stands_on, is_guarded = next_turn(q, level, levels)
     if not tenant then
       return
     end
     claim.looks = claim.looks + 1
     local free = level_free
-    if granting and standing ~= level then
-      free = granting.available(q, standing)
+    if q.limits and stands_on ~= level then
+      free = granting.available(q, stands_on)
     end
     if free > 0 then
-      serve(q, tenant, standing, queue_free < free and queue_free or free, is_guarded)
+      serve(q, tenant, stands_on, queue_free < free and queue_free or free, is_guarded)
     end
     if claim.saves_up and (claim.is_closed or claim.saves_up == level) then
       return
@@ -211,11 +205,11 @@ local function put_back_in_line(q)
   end
   q.entered = {}
   for i = 1, #entered, 2 do
-    local tenant, standing = entered[i], entered[i + 1]
-    local at = tenant.at[standing]
+    local tenant, stands_on = entered[i], entered[i + 1]
+    local at = tenant.at[stands_on]
     if at.present and not at.was_present and not at.is_in_line then
       at.is_in_line = true
-      turns.insert(q, standing, tenant)
+      turns.insert(q, stands_on, tenant)
     end
   end
 end

@@ -2,6 +2,8 @@
 -- statistics of both. Speeds are jobs a second, in hundredths.
 local pace = require "pace"
 local queue = require "queue"
+local limits = require "limits"
+local tenants = require "tenants"
 
 local congestion = {}
 
@@ -87,7 +89,6 @@ local function own_rate(q, tenant)
   if not q.limits then
     return huge
   end
-  local limits = require "limits"
   return rate_of(limits.of_tenant(q, tenant), tenant.waiting)
 end
 
@@ -158,7 +159,6 @@ end
 
 -- An action has ended: with nothing else to do for its tenant, its statistics are history.
 function congestion.end_action(q, action)
-  local tenants = require "tenants"
   -- One that is not known any more has no statistics, and is not made for want of any.
   local is_loaded = q.tenants and q.tenants.by_name[action.tenant]
   if not is_loaded and redis.call("EXISTS", q.keys.prefix .. "tenant:" .. action.tenant) == 0 then

@@ -5,6 +5,8 @@ local tenants = require "tenants"
 local places = require "places"
 local record = require "record"
 local time = require "time"
+local limits = require "limits"
+local actions = require "actions"
 
 local explaining = {}
 
@@ -132,7 +134,6 @@ end
 
 -- By scope and name, of those that grant nothing. The limits are open.
 function explaining.closed_limits(q, tenant)
-  local limits = require "limits"
   local found = {}
   local function add(scope, states)
     for _, state in ipairs(states) do
@@ -215,7 +216,6 @@ local function action_of(q, found)
   if not places.action_of(found.lane) then
     return nil
   end
-  local actions = require "actions"
   local action = actions.of_lane(q, found.tenant, found.lane, found.sequence)
   return { state = action.state, is_sealed = action.sealed == 1, ended = ms(action.ended) }
 end

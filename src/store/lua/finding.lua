@@ -1,6 +1,8 @@
 -- Where a job is, from its key alone: aside, in its lane's list, claimed, dead, cancelled, or ended.
 local places = require "places"
 local record = require "record"
+local actions = require "actions"
+local ids = require "ids"
 
 local finding = {}
 
@@ -65,7 +67,6 @@ local function of_action(q, found)
   if not places.action_of(found.lane) then
     return nil
   end
-  local actions = require "actions"
   local action = actions.of_lane(q, found.tenant, found.lane, found.sequence)
   return action, actions.is_marked(q, action, found.sequence)
 end
@@ -73,7 +74,6 @@ end
 -- An action that ended early took with it what still stood aside, to be dropped when it is due, and the rest of its
 -- list.
 local function is_dropped(action, found)
-  local actions = require "actions"
   if found.text then
     return actions.is_over(action)
   end
@@ -138,10 +138,8 @@ function finding.at(q, job, tenant, action_name, digest, leases_from)
   if digest == "" then
     return finding.find(q, job, false, leases_from)
   end
-  local ids = require "ids"
   local action
   if action_name ~= "" then
-    local actions = require "actions"
     action = actions.load(q, tenant, action_name)
     if not action then
       return nil

@@ -1,6 +1,12 @@
 -- What a worker has finished, as it tells it with its next claim.
 local queue = require "queue"
 local running = require "running"
+local moves = require "moves"
+local actions = require "actions"
+local results = require "results"
+local places = require "places"
+local outcomes = require "outcomes"
+local lessons = require "lessons"
 
 local finishing = {}
 
@@ -17,7 +23,6 @@ end
 
 -- A job that succeeded before its worker heard that it was cancelled.
 local function unmark(q, jobs)
-  local moves = require "moves"
   for _, job in ipairs(jobs) do
     moves.unmark(q, job)
   end
@@ -40,9 +45,6 @@ end
 -- What their worker says of an action's jobs: measures of all of them, then as many results as jobs, or none. Answers
 -- where the next group starts.
 local function succeed_in_action(q, name, lane, ended, ours, list, first, at)
-  local actions = require "actions"
-  local results = require "results"
-  local places = require "places"
   local _, _, sequence_of_first = places.parse(list[first])
   local action, lines = actions.of_lane(q, name, lane, sequence_of_first), tonumber(list[at + 1])
   if ours > 0 then
@@ -99,7 +101,6 @@ local function succeed(q, list, at, position)
 end
 
 local function finish_others(q, list, from, position)
-  local outcomes = require "outcomes"
   local seen = {}
   for i = from, #list, 7 do
     local fence, job = list[i], list[i + 1]
@@ -122,7 +123,6 @@ local function lessons_of(list, from)
   if count == 0 then
     return 0, from + 1
   end
-  local lessons = require "lessons"
   return count, from + 1 + count * lessons.WIDTH
 end
 
@@ -142,7 +142,6 @@ function finishing.run(q, list, from)
     finish_others(q, list, at, position)
   end
   if lesson_count > 0 then
-    local lessons = require "lessons"
     lessons.apply(q, list, from + 1, lesson_count)
   end
   return true

@@ -3,6 +3,11 @@
 -- order.
 local record = require "record"
 local queue = require "queue"
+local ring = require "ring"
+local actions = require "actions"
+local places = require "places"
+local costs = require "costs"
+local duties = require "duties"
 
 local fronts = {}
 
@@ -40,7 +45,6 @@ local function comes_back(lane, job)
 end
 
 local function join(q, tenant, lane)
-  local ring = require "ring"
   ring.join(q, tenant, lane.level, lane.token)
 end
 
@@ -77,8 +81,6 @@ function fronts.release(q, tenant, lane, job)
 end
 
 local function is_marked_in_action(q, tenant, action, job)
-  local actions = require "actions"
-  local places = require "places"
   local _, _, sequence = places.parse(job)
   if not actions.is_marked(q, action, sequence) then
     return false
@@ -145,7 +147,6 @@ function fronts.take(q, tenant, lane, count, taken)
     end
     local is_marked = fronts.is_marked(q, tenant, lane, first.job)
     if q.budget and not is_marked then
-      local costs = require "costs"
       if not costs.fits(q, first.text) then
         return got, true
       end
@@ -176,7 +177,6 @@ function fronts.drop(q, lane)
     note(q, "dropped", back.job)
   end
   if front.length > front.taken then
-    local duties = require "duties"
     local trash = string.format("%d", queue.tick(q))
     front.trash_key = q.keys.prefix .. "trash:" .. trash
     redis.call("EXISTS", front.trash_key)

@@ -1,5 +1,7 @@
 -- What the limits say to a claim: how much they can grant, and what becomes of whom they deny.
 local limits = require "limits"
+local standing = require "standing"
+local costs = require "costs"
 
 local granting = {}
 
@@ -57,7 +59,6 @@ function granting.charge(q, tenant, level, permits, from)
 end
 
 function granting.park(q, tenant, at, until_us, limit)
-  local standing = require "standing"
   at.used, at.changed = 0, true
   limits.deny(q, "tenant", limit)
   standing.park(q, tenant, until_us, limit.rule.name)
@@ -66,7 +67,6 @@ end
 -- The next job costs more than there is. Whoever lacks it waits until it is there; where that is the queue or the
 -- level, all others wait with it, or what they take would keep it from ever coming together.
 function granting.save_up(q, tenant, level, at)
-  local costs = require "costs"
   local claim = q.claim
   local scope, until_us, limit = costs.lacking(q)
   if scope == 3 then

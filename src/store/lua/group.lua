@@ -3,6 +3,8 @@
 -- for an event rather than for an instant has a mark in the group's set of queues.
 local jitter = require "jitter"
 local meters = require "meters"
+local common_slots = require "common_slots"
+local waking = require "waking"
 
 local group = {}
 
@@ -57,7 +59,6 @@ local function open_one(q, g, shared, rule, values, at)
   local in_flight, own_before = tonumber(values[at + 5] or 0), tonumber(values[at + 6] or 0)
   local state
   if rule.kind == "concurrency" then
-    local common_slots = require "common_slots"
     local others = math.max(0, in_flight - own_before)
     state = common_slots.open(rule, q, shared.scopes, others, own_before, #g.waiting, q.now)
     meters.close_pushed(state, limit .. "/pushed", pushed)
@@ -115,7 +116,6 @@ local function has_room(state)
 end
 
 local function find_sleeper(q, name)
-  local waking = require "waking"
   local prefix = string.match(q.keys.group_queues, "^(.*})") .. ":" .. name .. ":"
   local other = { keys = { prefix = prefix, idle = prefix .. "idle" }, now = q.now }
   local sleeper = waking.find(other)
@@ -190,7 +190,6 @@ end
 
 function group.wake(q)
   for _, woken in ipairs(q.group.woken) do
-    local waking = require "waking"
     waking.wake(woken.queue, woken.client)
   end
 end

@@ -3,6 +3,11 @@
 -- current, the others wait in the ring (ring.lua).
 local queue = require "queue"
 local decimal = require "decimal"
+local named_lanes = require "named_lanes"
+local fronts = require "fronts"
+local ring = require "ring"
+local costs = require "costs"
+local actions = require "actions"
 
 local lanes = {}
 
@@ -53,12 +58,10 @@ function lanes.open(q, tenant, level, token)
     length = redis.call("LLEN", key), taken = 0, next = sequence > 0 and sequence or nil,
   }
   if token ~= DEFAULT then
-    local named_lanes = require "named_lanes"
     named_lanes.open(q, tenant, lane)
   end
   lane.was_next = lane.next
   if tenant.front > 0 then
-    local fronts = require "fronts"
     fronts.open(q, tenant, lane)
   end
   keep(q, line, lane)
@@ -82,7 +85,6 @@ function lanes.append(q, tenant, lane, count)
     lane.action.next = lane.next
   end
   if joins then
-    local ring = require "ring"
     ring.join(q, tenant, lane.level, lane.token)
   end
   return first
@@ -92,7 +94,6 @@ end
 function lanes.rotate(q, tenant, level)
   local line = tenant.at[level]
   if line.lanes > 1 and line.served == line.lane then
-    local ring = require "ring"
     ring.rotate(q, tenant, level, line)
   end
 end
@@ -101,13 +102,11 @@ end
 -- limits have room for.
 local function is_passed_over(q, tenant, lane, job, text)
   if tenant.marks > 0 then
-    local fronts = require "fronts"
     if fronts.is_marked(q, tenant, lane, job) then
       return true, false
     end
   end
   if q.budget then
-    local costs = require "costs"
     return not costs.fits(q, text), true
   end
   return false, false
@@ -164,7 +163,6 @@ function lanes.take(q, tenant, level, count, taken)
     local wanted = lane.is_ordered and (lane.busy and 0 or 1) or count - got
     local before, n, is_held = #taken, 0, false
     if lane.front and lane.front.left > 0 then
-      local fronts = require "fronts"
       n, is_held = fronts.take(q, tenant, lane, wanted, taken)
     end
     if not (is_held and (lane.is_ordered or q.budget)) then
@@ -176,7 +174,6 @@ function lanes.take(q, tenant, level, count, taken)
       line.served = line.lane
     end
     if lane.action and n > 0 then
-      local actions = require "actions"
       actions.start(q, lane.action, n)
     end
     local leaves = lanes.remaining(lane) == 0
@@ -184,7 +181,6 @@ function lanes.take(q, tenant, level, count, taken)
       lane.busy, leaves = lane.busy or taken[before + 1], true
     end
     if leaves then
-      local ring = require "ring"
       ring.leave(q, tenant, level, line)
     elseif is_held or q.bytes_left <= 0 then
       return got, true
@@ -198,12 +194,10 @@ end
 function lanes.drop(q, tenant, lane)
   lane.is_dropped, lane.taken, lane.busy = true, lane.length, nil
   if lane.front then
-    local fronts = require "fronts"
     fronts.drop(q, lane)
   end
   local line = tenant.at[lane.level]
   if line.lane == lane.token then
-    local ring = require "ring"
     ring.leave(q, tenant, lane.level, line)
   end
 end
@@ -215,11 +209,9 @@ local function save_lane(q, lane)
     redis.call("LTRIM", lane.key, decimal.of(lane.taken), "-1")
   end
   if lane.front then
-    local fronts = require "fronts"
     fronts.save(q, lane.tenant, lane)
   end
   if lane.token ~= DEFAULT then
-    local named_lanes = require "named_lanes"
     named_lanes.save(q, lane, lanes.remaining(lane) == 0)
   elseif lane.next ~= lane.was_next then
     lane.line.sequence, lane.line.changed = lane.next, true
@@ -233,7 +225,6 @@ function lanes.save(q)
     save_lane(q, all[i])
   end
   if q.rings then
-    local ring = require "ring"
     ring.save(q)
   end
 end

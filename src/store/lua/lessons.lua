@@ -3,6 +3,7 @@ local tenants = require "tenants"
 local limits = require "limits"
 local meters = require "meters"
 local bucket = require "bucket"
+local pushback = require "pushback"
 
 local lessons = {}
 
@@ -84,7 +85,6 @@ local function find_quota(q, tenant, level, name)
 end
 
 function lessons.close(q, state, fence, for_us)
-  local pushback = require "pushback"
   local closed_until = for_us > 0 and q.now + math.min(for_us, q.settings.max_close or MAX_CLOSE) or 0
   state.pushed = pushback.learn(state.pushed, fence, closed_until, q.now, q.fence)
   state.pushed_changed = true

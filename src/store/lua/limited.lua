@@ -1,6 +1,7 @@
 -- A tenant as far as its limits go, for scripts that neither start nor end a job of it: its hash as it is stored. Where
 -- the tenant stands and what waits for it (tenants.lua) is not opened, and stays as it is.
 local meters = require "meters"
+local tenants = require "tenants"
 
 local limited = {}
 
@@ -17,7 +18,6 @@ end
 function limited.save(q, tenant)
   if not tenant.fields.state then
     -- It was forgotten while its last job ran, and has to be made anew, to be forgotten again.
-    local tenants = require "tenants"
     tenants.load(q, tenant.name).limits = tenant.limits
     tenants.save(q)
     return

@@ -3,6 +3,10 @@
 -- the tenant's hash.
 local jitter = require "jitter"
 local meters = require "meters"
+local shares = require "shares"
+local group = require "group"
+local tenants = require "tenants"
+local record = require "record"
 
 local limits = {}
 
@@ -66,11 +70,9 @@ function limits.open(q)
   }
   q.limits = opened
   if q.settings.strict == 1 and #(rules.queue or NONE) > 0 then
-    local shares = require "shares"
     opened.active = shares.active(q)
   end
   if q.settings.shared then
-    local group = require "group"
     if not group.open(q) then
       return false
     end
@@ -155,7 +157,6 @@ local function open_of_tenant(q, tenant, rule)
   end
   local fields = tenant.fields
   if rule.kind == "concurrency" then
-    local tenants = require "tenants"
     tenants.running(q, tenant)
     return meters.hold(q, rule, tenant, "running", rule.pushed_field, fields[rule.pushed_field])
   end
@@ -164,7 +165,6 @@ local function open_of_tenant(q, tenant, rule)
     q, rule, rule.field, fields[rule.field], known, rule.pushed_field, fields[rule.pushed_field]
   )
   if rule.kind == "quota" then
-    local tenants = require "tenants"
     if state.meter.usage(state) > 0 and tenants.ran(q, tenant) == 0 then
       state.meter.lands(state)
     end
@@ -187,7 +187,6 @@ function limits.of_tenant(q, tenant)
     states[i] = open_of_tenant(q, tenant, rules[i])
   end
   if is_strict then
-    local shares = require "shares"
     shares.open(q, tenant, states)
   end
   tenant.limits = states
@@ -291,7 +290,6 @@ end
 
 -- Each job by the member with most left.
 local function charge_pool(q, state, level, from)
-  local record = require "record"
   local jobs = q.claim.jobs
   for i = from + 2, #jobs, 2 do
     local member = state.meter.charge(state, record.cost(record.of_claimed(jobs[i])))
@@ -367,7 +365,6 @@ end
 
 -- Jobs that run no longer are no longer in flight where an upstream counts. `members` as in refund, nil without.
 function limits.release(q, name, level, permits, members)
-  local tenants = require "tenants"
   local function of(states)
     for _, state in ipairs(states) do
       if state.rule.kind == "quota" then
@@ -412,7 +409,6 @@ function limits.save(q)
     redis.call("HSET", q.keys.limits, unpack(changes, 1, count))
   end
   if q.group then
-    local group = require "group"
     group.save(q)
   end
 end

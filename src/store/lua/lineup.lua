@@ -5,6 +5,7 @@ local places = require "places"
 local actions = require "actions"
 local auditing = require "auditing"
 local time = require "time"
+local finding = require "finding"
 
 local lineup = {}
 
@@ -171,7 +172,6 @@ end
 
 -- How many cancelled jobs stand in the lists of the tenant; nil: there are too many marks to look through.
 function lineup.marks(q, tenant)
-  local finding = require "finding"
   local never = string.format("%d", time.NEVER)
   local marked = redis.call("ZRANGEBYSCORE", q.keys.canceled, never, never, "LIMIT", 0, MARKS_LOOKED_AT)
   if #marked == MARKS_LOOKED_AT then

@@ -4,6 +4,11 @@
 -- `refund` permits, and says what is `stored`.
 local bucket = require "bucket"
 local jitter = require "jitter"
+local window = require "window"
+local quota = require "quota"
+local pushback = require "pushback"
+local slots = require "slots"
+local reservations = require "reservations"
 
 local meters = {}
 
@@ -12,10 +17,8 @@ function meters.of(kind)
   if kind == "bucket" then
     return bucket
   elseif kind == "window" then
-    local window = require "window"
     return window
   end
-  local quota = require "quota"
   return quota
 end
 
@@ -31,7 +34,6 @@ function meters.open(owner, rule, field, stored, known, pushed_field, pushed)
     state.known, state.field, state.pushed_field = known, field, pushed_field
     return state
   end
-  local pushback = require "pushback"
   local learnt = pushback.open(pushed, now)
   local state = meters.of(rule.kind).open(rule, stored, width, owner, now, pushback.share(learnt))
   state.known, state.field, state.pushed_field, state.pushed = known, field, pushed_field, learnt
@@ -43,7 +45,6 @@ end
 function meters.close_pushed(state, pushed_field, pushed)
   state.pushed_field = pushed_field
   if pushed then
-    local pushback = require "pushback"
     state.pushed = pushback.open(pushed, state.now)
     state.closed_until = state.pushed.closed_until
   end
@@ -51,7 +52,6 @@ function meters.close_pushed(state, pushed_field, pushed)
 end
 
 function meters.hold(owner, rule, holder, field, pushed_field, pushed)
-  local slots = require "slots"
   return meters.close_pushed(slots.open(rule, holder, field, owner.now), pushed_field, pushed)
 end
 
@@ -61,7 +61,6 @@ function meters.land(state, has_landed, reserved)
     state.meter.lands(state)
   end
   if reserved then
-    local reservations = require "reservations"
     reservations.open(state, reserved, has_landed)
   end
 end
@@ -101,12 +100,10 @@ function meters.collect(q, state, sets, count)
     count = count + 2
   end
   if state.pushed_changed then
-    local pushback = require "pushback"
     sets[count + 1], sets[count + 2] = state.pushed_field, pushback.stored(state.pushed)
     count = count + 2
   end
   if state.reserved_changed then
-    local reservations = require "reservations"
     sets[count + 1], sets[count + 2] = state.field .. "/reserved", reservations.stored(state)
     count = count + 2
   end

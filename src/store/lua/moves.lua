@@ -3,6 +3,11 @@
 local queue = require "queue"
 local record = require "record"
 local places = require "places"
+local fronts = require "fronts"
+local lanes = require "lanes"
+local standing = require "standing"
+local events = require "events"
+local expiring = require "expiring"
 
 local moves = {}
 
@@ -47,9 +52,6 @@ function moves.settle_given_back(q)
   if #q.given_back == 0 then
     return
   end
-  local fronts = require "fronts"
-  local lanes = require "lanes"
-  local standing = require "standing"
   table.sort(q.given_back, function(a, b)
     if a.sequence ~= b.sequence then
       return a.sequence > b.sequence
@@ -65,9 +67,6 @@ end
 -- The job has ended, one way or another.
 function moves.ended(q, tenant, level, lane, job)
   if places.is_ordered(lane) then
-    local fronts = require "fronts"
-    local lanes = require "lanes"
-    local standing = require "standing"
     fronts.release(q, tenant, lanes.open(q, tenant, level, lane), job)
     standing.settle(q, tenant)
   end
@@ -75,7 +74,6 @@ end
 
 -- For whoever follows the queue's events.
 function moves.tell(q, kind, job, reason)
-  local events = require "events"
   local _, lane, _, tenant = places.parse(job)
   local action = places.action_of(lane)
   if action then
@@ -153,7 +151,6 @@ local function expired_letters(q)
   if #q.buried == 0 then
     return {}
   end
-  local expiring = require "expiring"
   return expiring.find(q, TRIMMED_AT_ONCE)
 end
 
@@ -182,7 +179,6 @@ function moves.save(q)
     redis.call("HDEL", q.keys.aside, unpack(q.unset_aside))
   end
   if #q.expired_letters > 0 then
-    local expiring = require "expiring"
     expiring.forget(q, q.expired_letters)
   end
   for i = 1, #q.buried, 2 do

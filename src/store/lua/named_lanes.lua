@@ -1,13 +1,13 @@
 -- What lanes with a name have besides a list (see lanes.lua): the number of their next job, which the tenant keeps for
 -- the default lane, and the job that an ordered one waits for.
 local places = require "places"
+local actions = require "actions"
 
 local named_lanes = {}
 
 -- An action keeps the number of its lane, so that its jobs are numbered without a gap even when the lane was empty in
 -- between.
 local function open_of_action(q, tenant, lane)
-  local actions = require "actions"
   lane.action = actions.of_lane(q, tenant.name, lane.token)
   lane.next = lane.action.next ~= 0 and lane.action.next or nil
   if lane.is_ordered then

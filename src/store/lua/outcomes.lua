@@ -7,6 +7,12 @@ local record = require "record"
 local moves = require "moves"
 local running = require "running"
 local faults = require "faults"
+local limits = require "limits"
+local standing = require "standing"
+local throttling = require "throttling"
+local congestion = require "congestion"
+local actions = require "actions"
+local results = require "results"
 
 local outcomes = {}
 
@@ -17,11 +23,9 @@ local COUNTED_AS = {
 -- Permits of a job that was never started go back to its limits.
 local function refund(q, tenant, level, cost, fence, is_stale, members)
   if q.limits then
-    local limits = require "limits"
     limits.refund(q, tenant, level, cost, tonumber(fence), is_stale, members)
   end
   -- It may have been parked because of this very permit: its limits are asked again.
-  local standing = require "standing"
   standing.unpark(q, tenant)
 end
 
@@ -33,10 +37,8 @@ local function come_again(q, tenant, job, outcome, delay, detail, text)
     attempts, reason, error = attempts + 1, "retry", detail
     moves.tell(q, "job.failed", job, faults.short(detail))
   elseif outcome == "throttled" then
-    local throttling = require "throttling"
     throttles, reason = throttles + 1, "upstream"
     if delay < 0 then
-      local congestion = require "congestion"
       delay = congestion.back_off(q, tenant)
     end
     throttling.note(q, tenant)
@@ -65,7 +67,6 @@ local function action_of(q, name, lane, sequence)
   if not places.action_of(lane) then
     return nil, false
   end
-  local actions = require "actions"
   local action = actions.of_lane(q, name, lane, sequence)
   return action, actions.is_over(action)
 end
@@ -74,7 +75,6 @@ end
 local function account(q, action, sequence, told)
   local measures, result = string.match(told, "^([^\n]*)\n(.*)$")
   if measures then
-    local results = require "results"
     results.measure(action, measures)
     results.keep(q, action, sequence, result)
   end
@@ -95,7 +95,6 @@ function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, held, t
     moves.unmark(q, job)
     moves.ended(q, tenant, level, lane, job)
     if action then
-      local actions = require "actions"
       actions.finish(q, action, "succeeded", 1)
       account(q, action, sequence, told)
     end
@@ -115,7 +114,6 @@ function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, held, t
     why, error = string.match(detail, "^([^,]*),(.*)$")
     bury(q, job, why, error, text)
     if why == "throttled" then
-      local throttling = require "throttling"
       throttling.note(q, tenant)
     end
     moves.ended(q, tenant, level, lane, job)
@@ -129,7 +127,6 @@ function outcomes.apply(q, fence, job, stood_on, outcome, delay, detail, held, t
   end
   pace.discount(tenant, became)
   if action then
-    local actions = require "actions"
     actions.come_back(q, action, job, became, why, error)
     if became == "failed" then
       account(q, action, sequence, told)

@@ -92,14 +92,12 @@ function pace.discount_cost(tenant, more)
   opened.costs = opened.costs + more
 end
 
--- That of a tenant that is not known yet: all that come with one script begin alike.
-local begun
-
--- It has work after it had none: what came before says nothing of how fast it will go.
+-- It has work after it had none: what came before says nothing of how fast it will go. Tenants that are not known yet
+-- and come with one call begin alike.
 function pace.begin(q, tenant)
   if not tenant.stored_state and not tenant.opened_pace then
-    begun = begun or struct.pack(FORMAT, q.slot_now, 0, 0, 0, q.now, 0, 0, 0)
-    tenant.begun_pace = begun
+    q.begun_pace = q.begun_pace or struct.pack(FORMAT, q.slot_now, 0, 0, 0, q.now, 0, 0, 0)
+    tenant.begun_pace = q.begun_pace
     return
   end
   local opened = pace.open(tenant)

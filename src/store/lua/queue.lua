@@ -1,5 +1,11 @@
 -- The queue's own state: a few fields of one hash, read once, changed in memory, written once at the end of a script.
 -- The numbers scripts decide by are packed into one field (MessagePack: ten times as fast to read as text).
+local pauses = require "pauses"
+local decimal = require "decimal"
+local waking = require "waking"
+local duties = require "duties"
+local events = require "events"
+
 local queue = {}
 
 local LEVELS = { "high", "normal", "low" }
@@ -72,7 +78,6 @@ function queue.open(keys, now)
     },
   }
   if values[4] then
-    local pauses = require "pauses"
     pauses.open(q, values[4])
   end
   return q
@@ -135,7 +140,6 @@ function queue.save(q)
     changes[1], changes[2] = "state", state
   end
   if q.pauses_changed then
-    local pauses = require "pauses"
     changes[#changes + 1] = "pauses"
     changes[#changes + 1] = pauses.stored(q)
   end
@@ -148,20 +152,16 @@ function queue.save(q)
   end
   for name, amount in pairs(q.counts) do
     if amount ~= 0 then
-      local decimal = require "decimal"
       redis.call("HINCRBY", q.keys.queue, name, decimal.of(amount))
     end
   end
   if q.told then
-    local waking = require "waking"
     waking.save_told(q)
   end
   if q.duties then
-    local duties = require "duties"
     duties.save(q)
   end
   if q.events then
-    local events = require "events"
     events.save(q)
   end
 end

@@ -2,6 +2,7 @@
 local limits = require "limits"
 local queue = require "queue"
 local time = require "time"
+local pushback = require "pushback"
 
 local readings = {}
 
@@ -21,7 +22,6 @@ local function row(q, scope, state)
   local used, unused_at = meter.usage(state)
   local share, pushed_until = 1000, 0
   if state.pushed then
-    local pushback = require "pushback"
     share, pushed_until = math.floor(pushback.share(state.pushed) * 1000 + 0.5), state.pushed.closed_until
   end
   return {

@@ -1,5 +1,7 @@
 -- What an action keeps of its jobs that ended: how long they took, why they failed, their results, and which of them
 -- are, or were, dead letters. Noted while a script reads, written when it writes.
+local faults = require "faults"
+
 local results = {}
 
 local ERRORS_KEPT = 50 -- different errors counted for an action; what comes later is counted as others
@@ -32,7 +34,6 @@ end
 
 -- A job has failed for good. `error` is JSON of ours, or empty.
 function results.note_failure(q, action, job, reason, error)
-  local faults = require "faults"
   local message = error ~= "" and faults.short(error) or ""
   local field = "e" .. (message ~= "" and message or reason)
   action.messages, action.letters = action.messages or {}, action.letters or {}

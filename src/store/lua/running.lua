@@ -1,6 +1,8 @@
 -- Jobs that run no longer.
 local time = require "time"
 local tenants = require "tenants"
+local limits = require "limits"
+local standing = require "standing"
 
 local running = {}
 
@@ -10,11 +12,9 @@ local running = {}
 function running.ends(q, name, level, count, permits, members)
   tenants.runs(q, name, level, -count)
   if q.limits and q.limits.has_quota then
-    local limits = require "limits"
     limits.release(q, name, level, permits, members)
   end
   if q.limits and q.limits.may_hold and tonumber(redis.call("ZSCORE", q.keys.parked, name) or 0) == time.NEVER then
-    local standing = require "standing"
     standing.unpark(q, tenants.load(q, name))
   end
 end

@@ -3,6 +3,8 @@ local queue = require "queue"
 local tenants = require "tenants"
 local time = require "time"
 local throttling = require "throttling"
+local pace = require "pace"
+local events = require "events"
 
 local standing = {}
 
@@ -22,7 +24,6 @@ local function begin_pace(q, tenant)
       return
     end
   end
-  local pace = require "pace"
   pace.begin(q, tenant)
   if q.at.high.weights + q.at.normal.weights + q.at.low.weights + q.weights_parked == 0 then
     pace.begin_queue(q)
@@ -55,7 +56,6 @@ local function enter(q, tenant, level, at)
     -- Idling earns no credit.
     at.reached = math.max(at.reached, line.reached)
   elseif at.since < q.slot_start then
-    local pace = require "pace"
     pace.roll(q, tenant)
   end
   at.since = q.now
@@ -125,7 +125,6 @@ function standing.park(q, tenant, until_us, limit)
   throttling.note(q, tenant)
   queue.count(q, "parked", 1)
   if until_us - q.now >= WORTH_TELLING and until_us < time.NEVER then
-    local events = require "events"
     local instant = string.format("%d", until_us)
     events.add(q, "tenant.parked", { "tenant", tenant.name, "reason", limit, "until", instant })
   end

@@ -5,6 +5,9 @@ local queue = require "queue"
 local tenants = require "tenants"
 local standing = require "standing"
 local lanes = require "lanes"
+local ids = require "ids"
+local actions = require "actions"
+local waking = require "waking"
 
 local submitting = {}
 
@@ -28,7 +31,6 @@ local function room_of(q, tenant)
 end
 
 local function digest_is_new(q, batch, lane, digest)
-  local ids = require "ids"
   if ids.find(q, ids.open(q, lane.action), digest) then
     batch.duplicates = batch.duplicates + 1
     return false
@@ -55,7 +57,6 @@ local function append(q, tenant, lane, count)
     tenant.has_grown = digits > digits_before
   end
   if lane.action then
-    local actions = require "actions"
     actions.accept(lane.action, "waiting", count)
   end
   return lanes.append(q, tenant, lane, count)
@@ -82,7 +83,6 @@ local function submit_fresh(q, batch, tenant, lane, values, from, count)
 end
 
 local function submit_named(q, batch, tenant, lane, values, from, count)
-  local ids = require "ids"
   local texts, digests, room = {}, {}, room_of(q, tenant)
   local dealt_with = count
   local seen = {}
@@ -126,7 +126,6 @@ local function submit_later(q, batch, tenant, lane, values, from, count)
       local sequence = string.format("0%.0f", queue.tick(q))
       local job = string.format("%s:%s:%s:%s", lane.level, lane.token, sequence, tenant.name)
       if digest ~= "" then
-        local ids = require "ids"
         ids.add(ids.open(q, lane.action), digest, string.format("%s:%s:%s", lane.level, lane.token, sequence))
       end
       local is_relative = string.byte(instant) == 43
@@ -136,7 +135,6 @@ local function submit_later(q, batch, tenant, lane, values, from, count)
       add_to_total(q, tenant, 1)
       tenant.delayed, q.delayed = tenant.delayed + 1, q.delayed + 1
       if lane.action then
-        local actions = require "actions"
         actions.accept(lane.action, "delayed", 1)
       end
       batch.accepted = batch.accepted + 1
@@ -165,7 +163,6 @@ function submitting.line(q, batch, tenant, lane, kind, values, from, count)
   if not lane.action then
     first, dealt_with = how.submit(q, batch, tenant, lane, values, from, count)
   else
-    local actions = require "actions"
     if not actions.is_closed(lane.action) then
       first, dealt_with = how.submit(q, batch, tenant, lane, values, from, count)
       actions.receive(q, lane.action, dealt_with)
@@ -191,7 +188,6 @@ function submitting.sleeper(q, batch)
   if not next(levels) and batch.earliest == time.NEVER then
     return nil
   end
-  local waking = require "waking"
   local for_later = waking.find_for(q, batch.earliest)
   if for_later or not next(levels) then
     return for_later
@@ -211,11 +207,9 @@ function submitting.save(q, batch)
   queue.count(q, "submitted", batch.accepted)
   lanes.save(q)
   if q.ids then
-    local ids = require "ids"
     ids.save(q, q.ids)
   end
   if q.actions then
-    local actions = require "actions"
     actions.save(q)
   end
   tenants.save(q)

@@ -1,5 +1,6 @@
 -- What an answer to a caller without a job teaches the limit it was granted by.
 local lessons = require "lessons"
+local reservations = require "reservations"
 
 local teaching = {}
 
@@ -7,7 +8,6 @@ local teaching = {}
 -- empty: it did not), `reading` as in lessons, or empty.
 function teaching.learn(q, state, member, permits, fence, pushed, reading)
   if state.rule.kind == "quota" then
-    local reservations = require "reservations"
     reservations.settle(state, member, permits)
     if reading ~= "" then
       lessons.feed(q, state, member, reading)

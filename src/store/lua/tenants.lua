@@ -3,6 +3,9 @@
 -- with every turn is packed (MessagePack) into two fields: the counts, and one for each level the tenant has been on.
 local queue = require "queue"
 local decimal = require "decimal"
+local meters = require "meters"
+local pace = require "pace"
+local parking = require "parking"
 
 local tenants = {}
 
@@ -254,7 +257,6 @@ end
 local function write(q, tenant, out, sets)
   local count, keep, deletes = 0, q.settings.keep_ids, nil
   if tenant.limits then
-    local meters = require "meters"
     count, keep = meters.collect_all(q, tenant.limits, sets, keep)
   end
   local parked, parked_before = tenant.fields.parked, tenant.parked_before
@@ -272,7 +274,6 @@ local function write(q, tenant, out, sets)
     end
   end
   if tenant.opened_pace or tenant.begun_pace then
-    local pace = require "pace"
     local packed_pace = pace.stored(tenant)
     if packed_pace ~= tenant.pace then
       sets[count + 1], sets[count + 2] = "pace", packed_pace
@@ -328,11 +329,9 @@ function tenants.account(q, tenant, standing, at, count, cost)
   local line, now = q.at[standing], q.now
   line.virtual = line.virtual + floor(cost * 1e9 / (line.weights > 1 and line.weights or 1))
   if at.since < q.slot_start then
-    local pace = require "pace"
     pace.roll(q, tenant)
   end
   if cost ~= count then
-    local pace = require "pace"
     pace.discount_cost(tenant, cost - count)
   end
   local waited = now - at.since
@@ -433,7 +432,6 @@ function tenants.save(q)
   save_places(q, out)
   save_ranks(q, out)
   if is_any_parked then
-    local parking = require "parking"
     parking.save(q)
   end
 end

@@ -1,6 +1,7 @@
 -- Waking without polling: an idle client blocks on a list of its own. Whoever makes work claimable wakes one of them;
 -- that one wakes the next if it cannot take everything. One client holds the alarm for the next known instant.
 local time = require "time"
+local part_time = require "part_time"
 
 local waking = {}
 
@@ -40,7 +41,6 @@ function waking.find(q, asking, levels)
   end
   local sleepers = { found[at] }
   if not serves_all(found[at]) then
-    local part_time = require "part_time"
     sleepers = part_time.find(q, asking, levels or ALL_LEVELS)
   end
   for _, name in ipairs(sleepers or {}) do
@@ -177,7 +177,6 @@ local function levels_left(q, levels)
     left[level] = count > 0 or nil
   end
   if #levels < 3 then
-    local part_time = require "part_time"
     part_time.add_unserved(q, levels, left)
   end
   return left

@@ -20,6 +20,20 @@ local tenants = require "tenants"
 local lanes = require "lanes"
 local finishing = require "finishing"
 local claiming = require "claiming"
+local claimed = require "claimed"
+local limits = require "limits"
+local recovery = require "recovery"
+local standing = require "standing"
+local moves = require "moves"
+local endings = require "endings"
+local comeback = require "comeback"
+local pace = require "pace"
+local waking = require "waking"
+local part_time = require "part_time"
+local group = require "group"
+local schedules = require "schedules"
+local actions = require "actions"
+local duties = require "duties"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
 local ready_normal_key = KEYS[3] -- zset: tenant → score
@@ -77,7 +91,6 @@ local known = requests.recall(client_key, request)
 if known then
   known[7] = ""
   if known[5] ~= "0" then
-    local claimed = require "claimed"
     known[7] = table.concat(claimed.read(prefix .. "claim:" .. known[5]), SEPARATOR)
   end
   return known
@@ -97,7 +110,6 @@ if not q or not queue.is_as_registered(q, known_since) then
 end
 queue.notice_server(q, server)
 if q.settings.has_limits or q.has_own_limits then
-  local limits = require "limits"
   if not limits.open(q) then
     return { "unregistered" }
   end
@@ -116,12 +128,10 @@ local leases = redis.call("ZRANGEBYSCORE", leases_key, "-inf", now_text, "LIMIT"
 if #leases > 0 and now > tonumber(takes_back_until) then
   left_at = now_text
 elseif #leases > 0 then
-  local recovery = require "recovery"
   expired, is_bounded = recovery.reap(q, leases)
 end
 local due = redis.call("ZRANGEBYSCORE", delayed_key, "-inf", now_text, "LIMIT", "0", AT_ONCE)
 if #due > 0 then
-  local recovery = require "recovery"
   recovery.fall_due(q, due)
   is_bounded = is_bounded or #due == DUE_AT_ONCE
 end
@@ -129,15 +139,12 @@ local unparking = redis.call("ZRANGE", unparking_key, "0", LAST_OF_THEM)
 q.is_nobody_unparking = #unparking == 0
 is_bounded = is_bounded or #unparking == DUE_AT_ONCE
 for _, name in ipairs(unparking) do
-  local standing = require "standing"
   standing.unpark(q, tenants.load(q, name))
 end
 if q.moves then
-  local moves = require "moves"
   moves.settle_given_back(q)
 end
 if q.actions then
-  local endings = require "endings"
   endings.judge(q)
 end
 
@@ -153,7 +160,6 @@ if not q.paused then
 end
 local parked_due = redis.call("ZCOUNT", parked_key, "-inf", now_text)
 if parked_due > 0 then
-  local comeback = require "comeback"
   is_bounded = comeback.run(q, parked_due, levels) or is_bounded
 elseif #levels > 0 then
   claiming.run(q, levels)
@@ -161,7 +167,6 @@ end
 
 if #claim.jobs > 0 then
   if q.slot ~= q.slot_now then
-    local pace = require "pace"
     pace.roll_queue(q)
   end
   q.starts = q.starts + #claim.jobs / 2
@@ -176,7 +181,6 @@ local wait, holds_alarm, sleeper, instant, is_anyone_idle = -1, 0, nil, nil, tru
 if hands_left and word == "claimed" and is_bounded then
   wait = 0
 elseif hands_left then
-  local waking = require "waking"
   instant = waking.next_instant(q, leases_key)
   if instant < time.NEVER then
     wait = math.max(0, instant - now)
@@ -185,22 +189,17 @@ elseif hands_left then
 else
   is_anyone_idle = redis.call("EXISTS", idle_key) == 1
   if is_anyone_idle then
-    local waking = require "waking"
     sleeper = waking.helper(q, levels, waking.name_of(client, levels_served), leases_key)
   end
 end
 if hands_left and #levels < 3 then
-  local waking = require "waking"
-  local part_time = require "part_time"
   local left = part_time.add_unserved(q, levels, {})
   sleeper = next(left) and waking.find(q, waking.name_of(client, levels_served), left)
 end
 if q.group then
-  local group = require "group"
   group.close(q)
 end
 if q.moves or q.unset_aside or q.dropped then
-  local moves = require "moves"
   moves.close(q)
 end
 -- Whoever comes first when it is due: nobody is woken for it, and nothing is recorded while nothing waits.
@@ -210,17 +209,14 @@ if wanted > 0 and q.waiting > 0 and (now >= q.snapshot_due or now + snapshot < q
 end
 local duties_due, ticks_due = redis.call("ZCOUNT", duties_key, "-inf", now_text), 0
 if duties_due > 0 then
-  local schedules = require "schedules"
   ticks_due = schedules.is_duty_due(q) and 1 or 0
 end
 local has_duties = duties_due > ticks_due
 local kept = {}
 if q.actions then
-  local actions = require "actions"
   actions.close(q)
   kept = actions.lanes_kept(q)
   if q.duties then
-    local duties = require "duties"
     has_duties = has_duties or duties.are_added(q)
   end
 end
@@ -240,21 +236,17 @@ for i = 1, #expired, 2 do
 end
 lanes.save(q)
 if q.moves then
-  local moves = require "moves"
   moves.save(q)
 end
 if q.limits then
-  local limits = require "limits"
   limits.save(q)
 end
 if q.actions then
-  local actions = require "actions"
   actions.save(q)
 end
 tenants.save(q)
 queue.save(q)
 if hands_left or is_anyone_idle then
-  local waking = require "waking"
   local name = waking.name_of(client, levels_served)
   if hands_left then
     redis.call("ZREMRANGEBYSCORE", idle_key, "-inf", now)

@@ -8,6 +8,7 @@ local meters = require "meters"
 local teaching = require "teaching"
 local waking = require "waking"
 local requests = require "requests"
+local group = require "group"
 local queue_key = KEYS[1] -- hash: the queue's state
 local limits_key = KEYS[2] -- hash: state of the queue's limits
 local ready_high_key = KEYS[3] -- zset: tenant → score
@@ -57,7 +58,6 @@ teaching.learn(q, state, member, permits, fence == "" and q.now or tonumber(fenc
 -- Nobody is parked under a limit of the queue or a level: whoever claims next asks it again.
 local sleeper = q.waiting > 0 and state.meter.available(state) > 0 and waking.find(q)
 if q.group then
-  local group = require "group"
   group.close(q)
 end
 

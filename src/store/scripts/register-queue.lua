@@ -10,6 +10,10 @@ local time = require "time"
 local queue = require "queue"
 local opening = require "opening"
 local settings = require "settings"
+local lifting = require "lifting"
+local tenants = require "tenants"
+local events = require "events"
+local register = require "register_shared"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
 local ready_normal_key = KEYS[3] -- zset: tenant → score
@@ -66,11 +70,8 @@ end
 
 local packed = settings.compile(declared, cjson.decode(stored[2] or "{}"), known_since)
 if q and not settings.have_same_limits(q.settings, cmsgpack.unpack(packed)) then
-  local lifting = require "lifting"
-  local tenants = require "tenants"
   local lift = lifting.open(q)
   if not lift.is_left then
-    local events = require "events"
     events.add(q, "limits.changed", {})
   end
   tenants.save(q)
@@ -98,7 +99,6 @@ if is_new then
   save(q)
 end
 if wanted.shared then
-  local register = require "register_shared"
   local own = string.match(queue_key, "}:(.*):queue$")
   register.limits(group_limits_key, wanted.shared, server, now, has_forgotten, "")
   redis.call("ZADD", group_queues_key, "NX", "0", own)

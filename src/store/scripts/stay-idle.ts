@@ -31,14 +31,14 @@ export type Rest =
 export async function stayIdle(
   redis: Redis,
   resting: readonly Resting[],
-  { nowUs = '', isWhole = false }: { nowUs?: string; isWhole?: boolean } = {},
+  { nowUs = '' }: { nowUs?: string } = {},
 ): Promise<Rest[]> {
   const [first, ...others] = resting
   if (!first) return []
   const of = ({ client, levels, idleForMs }: Resting) => [client, levels, idleForMs * 1000]
   const queues = [of(first), ...others.map((other) => [other.queueKey, ...of(other)])].flat()
   const args = { nowGiven: nowUs, server: redis.serverId, queues }
-  const reply = (await runScript(redis, script, { queue: first.queueKey }, args, { isWhole })) as Reply[]
+  const reply = (await runScript(redis, script, { queue: first.queueKey }, args)) as Reply[]
   return reply.map(([word, waitUs, alarm]) =>
     word === 'idle'
       ? { word, waitMs: waitUs < 0 ? undefined : waitUs / 1000, holdsAlarm: alarm === 1 }

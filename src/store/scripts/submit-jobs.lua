@@ -11,6 +11,9 @@ local standing = require "standing"
 local lanes = require "lanes"
 local submitting = require "submitting"
 local requests = require "requests"
+local pricing = require "pricing"
+local actions = require "actions"
+local waking = require "waking"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
 local ready_normal_key = KEYS[3] -- zset: tenant → score
@@ -55,7 +58,6 @@ if not q then
 end
 
 if has_costs == 1 then
-  local pricing = require "pricing"
   local costly = pricing.costly(q, lines, lines_from)
   if costly then
     return costly
@@ -86,7 +88,6 @@ end
 
 local sleeper = submitting.sleeper(q, batch)
 if q.actions then
-  local actions = require "actions"
   actions.close(q)
 end
 
@@ -95,7 +96,6 @@ if has_costs == 1 and not q.has_costs then
   redis.call("HSET", queue_key, "costs", "1")
 end
 if sleeper then
-  local waking = require "waking"
   waking.wake(q, sleeper)
 end
 return requests.remember(client_key, request, { "accepted", batch.accepted, batch.duplicates, firsts, full, closed })

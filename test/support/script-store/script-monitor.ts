@@ -1,9 +1,10 @@
 import type { Redis as Client } from 'ioredis'
-import * as scripts from '../../../src/store/scripts.generated.ts'
+import * as built from '../../../src/store/scripts.generated.ts'
 import type { TestRedis } from '../../../src/testing/redis-server.ts'
 
 interface ScriptCall {
-  readonly sha: string
+  /** As Redis knows it. */
+  readonly script: string
   /** The keys it was called with. */
   readonly declared: readonly string[]
   /** What it did, in order. */
@@ -66,9 +67,9 @@ export class ScriptMonitor {
     const name = (args[0] ?? '').toLowerCase()
     if (source !== 'lua') {
       this.#current = undefined
-      if (name !== 'evalsha') return
+      if (name !== 'fcall') return
       const declared = args.slice(3, 3 + Number(args[2]))
-      this.#current = { sha: args[1] as string, declared, commands: [] }
+      this.#current = { script: args[1] as string, declared, commands: [] }
       this.#calls.push(this.#current)
       return
     }
@@ -78,15 +79,19 @@ export class ScriptMonitor {
   }
 }
 
-const nameBySha = new Map(Object.values(scripts).map(({ sha, name }) => [sha as string, name as string]))
+const { library: _, ...scripts } = built
 
-function metTooLate({ sha, declared, commands }: ScriptCall): string[] {
+function nameOf(calledAs: string): string {
+  return Object.values(scripts).find((script) => script.calledAs === calledAs)?.name ?? calledAs
+}
+
+function metTooLate({ script, declared, commands }: ScriptCall): string[] {
   const met = new Set(declared)
   const late: string[] = []
   let hasWritten = false
   for (const { name, isWrite, keys } of commands) {
     for (const key of keys) {
-      if (hasWritten && !met.has(key)) late.push(`${nameBySha.get(sha) ?? sha}: ${name} ${key}`)
+      if (hasWritten && !met.has(key)) late.push(`${nameOf(script)}: ${name} ${key}`)
       met.add(key)
     }
     hasWritten ||= isWrite

@@ -1,12 +1,16 @@
 import { beforeEach, expect, it } from 'vitest'
+import { libraryNameOf } from '../../../src/store/library.ts'
+import { runScript, type Script } from '../../../src/store/script.ts'
+import { guardedLibrary } from '../guarded-library.ts'
 import { useScriptStore } from './use-script-store.ts'
 
 const store = useScriptStore()
 beforeEach(() => store.empty())
 
 async function run(body: string): Promise<void> {
-  const sha = (await store.client.script('LOAD', `#!lua\n${body}`)) as string
-  await store.client.evalsha(sha, 1, 'test:{q}:declared')
+  const library = `#!lua name=test\nredis.register_function('test', function(KEYS) ${body} end)`
+  await store.client.function('LOAD', 'REPLACE', library)
+  await store.client.fcall('test', 1, 'test:{q}:declared')
 }
 
 it('names the keys that a script chose itself and met after its first write', async () => {
@@ -23,6 +27,40 @@ it('lets a script write what it has read before, what was declared, and its firs
   await run("redis.call('GET', 'test:{q}:read') redis.call('DEL', KEYS[1]) redis.call('SET', 'test:{q}:read', 1)")
 
   expect(await store.keysMetTooLate()).toEqual([])
+})
+
+it('fails a call that leaves something behind in what all calls share', async () => {
+  const library = guardedLibrary(`register("leaves", {})
+make = function()
+local modules, scripts = {}, {}
+do
+local shelf = {}
+local NOTHING = {}
+function shelf.nothing()
+return NOTHING
+end
+modules.shelf = shelf
+end
+scripts.leaves = function(KEYS, ARGV)
+local found = #modules.shelf.nothing()
+modules.shelf.nothing()[#ARGV] = "left"
+return found
+end
+return scripts
+end`)
+  const name = libraryNameOf(library)
+  const leaves: Script<{ key: string }, { what: readonly string[] }> = {
+    name: 'leaves',
+    library: { name, source: library, origins: [] },
+    calledAs: `${name}_leaves`,
+    isReadOnly: false,
+    keys: ['key'],
+    args: [{ name: 'what', kind: 'list' }],
+  }
+
+  const call = runScript(store.redis, leaves, { key: '{q}' }, { what: ['a'] })
+
+  await expect(call).rejects.toThrow('a call has changed what all calls share')
 })
 
 it('says what changed in the keyspace: fields, whole lists, keys that went and keys that expire', async () => {

@@ -15,8 +15,11 @@ import { type QueueCounts, readCounts } from '../../../src/store/scripts/read-co
 import { registerQueue } from '../../../src/store/scripts/register-queue.ts'
 import { type SubmitLine, type SubmitReply, submitJobs } from '../../../src/store/scripts/submit-jobs.ts'
 import { type Duty, type DutyTaker, takeDuty } from '../../../src/store/scripts/take-duty.ts'
+import { library } from '../../../src/store/scripts.generated.ts'
 import { startRedis, type TestRedis } from '../../../src/testing/redis-server.ts'
+import { guardedLibrary } from '../guarded-library.ts'
 import { dumpKeyspace, type KeyContent, type Keyspace } from '../keyspace.ts'
+import { replaceLibrary } from '../replace-library.ts'
 import { difference, type KeyChange } from './keyspace-changes.ts'
 import { unpackKey } from './packed-fields.ts'
 import { finishedAs, record } from './script-jobs.ts'
@@ -24,6 +27,8 @@ import { ScriptMonitor } from './script-monitor.ts'
 
 /** The instant at which a script test starts, in µs: small, so that expected values can be read. */
 const START = 1_000_000_000
+
+replaceLibrary(guardedLibrary(library.source))
 
 const QUEUE = 'q'
 const PREFIX = 'test'
