@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { functionNameOf } from '../src/store/library.ts'
 import * as built from '../src/store/scripts.generated.ts'
 import { replaceLibrary } from '../test/support/replace-library.ts'
 
@@ -38,7 +39,7 @@ end`
  */
 export function meterScripts(): void {
   const writing = Object.values(scripts).filter(({ isReadOnly }) => !isReadOnly)
-  const names = writing.map(({ name }) => name.replaceAll('-', '_'))
+  const names = writing.map(({ name }) => functionNameOf(name))
   replaceLibrary(library.source.replace(/\nreturn scripts\nend$/, () => metering(names)))
 }
 

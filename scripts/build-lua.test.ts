@@ -161,7 +161,7 @@ describe('a script', () => {
 
 describe('a module', () => {
   it('stands once before all that require it, which find it once', () => {
-    luaModule('limits', 'local b = require "token-bucket"', 'return { b = b }')
+    luaModule('limits', 'local b = require "token-bucket"', 'return b')
     luaModule('token-bucket', 'local bucket = {}', 'return bucket')
     script(
       'ask',
@@ -181,7 +181,7 @@ describe('a module', () => {
       'do',
       'local b = modules.token_bucket',
       '',
-      'modules.limits = { b = b }',
+      'modules.limits = b',
       'end',
       'do',
       'local limits, bucket = modules.limits, modules.token_bucket',
@@ -258,7 +258,7 @@ describe('a mistake is named with file and line', () => {
     ],
     ['a late require', ['#!lua', '-- Doc.', 'call(require "x")'], 'scripts/bad.lua:3: require is written as'],
   ])('%s', (_, lines, message) => {
-    luaModule('known', 'return {}')
+    luaModule('known', 'local m = {}', 'return m')
     script('bad', ...lines)
 
     expect(problems()).toEqual([expect.stringContaining(message)])
@@ -266,7 +266,7 @@ describe('a mistake is named with file and line', () => {
 
   it('a function that the module does not have', () => {
     luaModule('bucket', '-- A bucket.', 'local bucket = {}', 'function bucket.charge() end', 'return bucket')
-    luaModule('limits', 'local bucket = require "bucket"', 'local x = bucket.refund', 'return {}')
+    luaModule('limits', 'local bucket = require "bucket"', 'local x = bucket.refund', 'local m = {}', 'return m')
     script('ask', '#!lua', '-- Asks.', 'local b = require "bucket"', 'return b.charge() + b.chrage()')
 
     expect(problems()).toEqual([
@@ -276,8 +276,8 @@ describe('a mistake is named with file and line', () => {
   })
 
   it('a circle of modules', () => {
-    luaModule('a', 'local b = require "b"', 'return {}')
-    luaModule('b', 'local a = require "a"', 'return {}')
+    luaModule('a', 'local b = require "b"', 'local m = {}', 'return m')
+    luaModule('b', 'local a = require "a"', 'local m = {}', 'return m')
     script('ask', '#!lua', '-- Asks.', 'local a = require "a"', 'return a')
 
     expect(problems()).toEqual(['lua/a.lua:1: modules require each other in a circle: a → b → a'])
@@ -294,21 +294,44 @@ describe('a mistake is named with file and line', () => {
 
   it.each([
     ['a name', '  last = state'],
-    ['a field', '  bucket.last = state'],
+    ['a name, with a comment', '  last = state -- so,'],
+    ['a name after a condition', '  if not last then last = state end'],
+    ['a name, on the next line', '  last ='],
+    ['a function', '  rate = state'],
+    ['a field', '  bucket.charge = state'],
     ['an element', '  SEEN[state] = true'],
+    ['an element by text', '  SEEN["a"] = true'],
+    ['a further element', '  SEEN[#SEEN + 1] = true'],
+    ['a field of an element', '  SEEN[state.a].b = true'],
     ['several', '  state.x, SEEN.y = 1, state'],
+    ['an element that is inserted', '  table.insert(SEEN, state)'],
+    ['an element that is set', '  rawset(SEEN, state, 1)'],
   ])('a module that keeps something between calls: %s', (_, line) => {
     luaModule(
       'bucket',
       'local bucket, last = {}, nil',
       'local SEEN = {}',
+      'local function rate() end',
       'function bucket.charge(state)',
       line,
       'end',
       'return bucket',
     )
 
-    expect(problems()).toEqual([expect.stringContaining('lua/bucket.lua:4: all calls share this')])
+    expect(problems()).toEqual([expect.stringContaining('lua/bucket.lua:5: all calls share this')])
+  })
+
+  it('a script that keeps something in a module', () => {
+    luaModule('bucket', 'local bucket = { kept = 1 }', 'bucket.kept = 1', 'return bucket')
+    script('ask', '#!lua', '-- Asks.', 'local bucket = require "bucket"', 'bucket.kept = 2', 'return bucket.kept')
+
+    expect(problems()).toEqual([expect.stringContaining('scripts/ask.lua:4: all calls share this')])
+  })
+
+  it('a module that asks Redis when it is made', () => {
+    luaModule('bucket', 'local bucket = {}', 'local now = redis.call("TIME")', 'return bucket')
+
+    expect(problems()).toEqual(['lua/bucket.lua:2: Redis is asked by functions of a module only'])
   })
 
   it('but not one that has fields and locals of the same name', () => {
@@ -320,7 +343,9 @@ describe('a mistake is named with file and line', () => {
       '}',
       'function bucket.charge(state)',
       '  state.bucket = DEFAULTS',
-      '  if bucket == state then',
+      '  if bucket == state and bucket.charge == DEFAULTS.bucket then',
+      '    state.a, state.b = bucket, DEFAULTS[state]',
+      '    local both = { bucket = 1, charge = bucket.charge }',
       '    local bucket = 1',
       '  end',
       'end',

@@ -11,14 +11,14 @@
  *   local client = ARGV[2] -- who asks                                → args.client: string
  *   local ids, ids_from = ARGV, 3 -- list: jobs that are done         → args.ids: list, always the last
  *
- * Modules stand in the library once each, in order of dependency, and run once, when Redis loads it; a script is a
+ * Modules stand in the library once each, in order of dependency, and run once, with the first call; a script is a
  * function, which runs for each call. Lines of a file stay together and keep their count, so that `origins` can lead from
  * a line in a Lua error back to file and line.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type LuaOrigin, libraryNameOf } from '../src/store/library.ts'
+import { functionNameOf, type LuaOrigin, libraryNameOf } from '../src/store/library.ts'
 import { missingFields } from './lua-fields.ts'
 
 export interface LuaFolders {
@@ -88,8 +88,11 @@ const KEY = /^local\s+([A-Za-z_]\w*)\s*=\s*KEYS\[(\d+)\]$/
 const STRING_ARGUMENT = /^local\s+([A-Za-z_]\w*)\s*=\s*ARGV\[(\d+)\]$/
 const NUMBER_ARGUMENT = /^local\s+([A-Za-z_]\w*)\s*=\s*tonumber\(ARGV\[(\d+)\]\)$/
 const LIST_ARGUMENT = /^local\s+([A-Za-z_]\w*)\s*,\s*([A-Za-z_]\w*)\s*=\s*ARGV\s*,\s*(\d+)$/
-/** What a line inside a function assigns to; a line that ends with a comma is part of a table. */
-const ASSIGNED = /^\s+((?:\w[\w.[\]]*, )*\w[\w.[\]]*) = .*[^,]$/
+/** What a statement assigns to: names, with fields or elements of them or without. */
+const ASSIGNED =
+  /(?:^|\b(?:then|do|else|repeat)\s+|;\s*)((?:[A-Za-z_][\w.]*(?:\[.*?\])*[\w.]*,\s*)*[A-Za-z_][\w.]*(?:\[.*?\][\w.]*)*)\s*=(?!=)/g
+/** What is written to without an assignment. */
+const WRITTEN = /\b(?:table\.(?:insert|remove|sort)|rawset|setmetatable)\(\s*([A-Za-z_]\w*)/g
 const POSITIONS = /\b(KEYS|ARGV)\b/
 
 // Stands for a line of a long string while the lines around it are trimmed; a private-use character, in no script.
@@ -163,12 +166,16 @@ class LuaBuilder {
     const lines = stripComments(readLines(path).join('\n'))
     const last = lines.findLastIndex((line) => line !== '')
     const table = /^return (\w+)$/.exec(lines[last] ?? '')?.[1] ?? ''
-    if (!/^return\b/.test(lines[last] ?? '')) {
-      this.#report(file, lines.length, 'a module ends with `return` of its table')
+    if (table === '') this.#report(file, lines.length, 'a module ends with `return` and the name of its table')
+    const original = readLines(path)
+    const names = (line: string) => /^local (?:function )?([\w, ]+?)(?: =|\(|$)/.exec(line)?.[1]?.split(', ') ?? []
+    this.#checkShared(file, original, new Set(original.flatMap(names)))
+    for (const [index, line] of original.entries()) {
+      // What a module asks of Redis when it is made, all later calls would go by.
+      if (/^[^\s-].*\bredis\./.test(line)) this.#report(file, index + 1, 'Redis is asked by functions of a module only')
     }
-    this.#checkShared(file, readLines(path))
     const code: LuaFile = { file, lines, requires: new Map() }
-    this.#readBody(code, readLines(path), 0)
+    this.#readBody(code, original, 0)
     const fields = new Set<string>()
     for (const [index, line] of lines.entries()) {
       const owner = /^function (\w+)\./.exec(line)?.[1] ?? table
@@ -185,17 +192,23 @@ class LuaBuilder {
     return module
   }
 
-  /** A module is made once, for all calls of all queues: what one of them keeps in it, the others find. */
-  #checkShared(file: string, original: readonly string[]): void {
-    const shared = new Set(
-      original.flatMap((line) => /^local (?!function\b)([\w, ]+?)(?: =|$)/.exec(line)?.[1]?.split(', ') ?? []),
-    )
-    for (const [index, line] of original.entries()) {
-      const assigned = ASSIGNED.exec(line)?.[1]?.split(', ') ?? []
-      const name = assigned.find((each) => shared.has(/^\w+/.exec(each)?.[0] ?? ''))
-      if (name !== undefined) {
-        this.#report(file, index + 1, `all calls share this: ${name} is not to be assigned to in a function`)
-      }
+  /**
+   * A module is made once, for all calls of all queues: what one of them keeps in it, the others find. What is handed on
+   * under another name is not seen here, but by the tests of scripts (guarded-library.ts).
+   * @param shared - Names that stand for something of that kind.
+   */
+  #checkShared(file: string, original: readonly string[], shared: ReadonlySet<string>): void {
+    const stripped = stripComments(original.join('\n')).map(withoutStrings)
+    let braces = 0
+    for (const [index, line] of stripped.entries()) {
+      const isInTable = braces > 0
+      braces += line.split('{').length - line.split('}').length
+      // At the top it is the module that is made; a bare name within braces is a field of what stands there.
+      if (!/^\s/.test(original[index] ?? '') || (isInTable && /^\w+ =/.test(line))) continue
+      const targets = [...line.matchAll(ASSIGNED)].flatMap(([, all = '']) => all.split(/,\s*/))
+      const written = [...targets, ...Array.from(line.matchAll(WRITTEN), ([, name = '']) => name)]
+      const name = written.find((each) => shared.has(/^\w+/.exec(each)?.[0] ?? ''))
+      if (name !== undefined) this.#report(file, index + 1, `all calls share this: nothing may be written to ${name}`)
     }
   }
 
@@ -275,6 +288,9 @@ class LuaBuilder {
     const code: LuaFile = { file, lines, requires: new Map() }
     const { head, bodyFrom } = this.#readHead(code, original)
     this.#readBody(code, original, bodyFrom)
+    // All of it runs for each call.
+    const atTop = original.map((line) => (line === '' || /^\s/.test(line) ? line : ` ${line}`))
+    this.#checkShared(file, atTop, new Set(code.requires.keys()))
     this.#checkFields(code)
     return { ...code, ...head, name: basename(fileName, '.lua'), flags: shebang?.[1]?.split(',') ?? [] }
   }
@@ -343,11 +359,6 @@ function objectType(fields: readonly (Parameter & { type: string })[]): string {
   return `  {\n${lines.join('')}  }`
 }
 
-/** Redis takes letters, digits and underscores. */
-function functionNameOf({ name }: LuaScript): string {
-  return name.replaceAll('-', '_')
-}
-
 /** What Lua and Redis offer, as locals of the whole library: a global is looked up in two tables each time. */
 const GLOBALS = [
   ...['redis', 'cjson', 'cmsgpack', 'struct', 'bit', 'math', 'string', 'table'],
@@ -364,7 +375,7 @@ function libraryOf(modules: readonly LuaModule[], scripts: readonly LuaScript[])
   }
   for (const script of scripts) {
     const flags = script.flags.map((flag) => `"${flag}"`).join(', ')
-    lines.push(`register("${functionNameOf(script)}", { ${flags} })`)
+    lines.push(`register("${functionNameOf(script.name)}", { ${flags} })`)
   }
   lines.push('make = function()', `local ${GLOBALS} = ${GLOBALS}`, 'local modules, scripts = {}, {}')
   for (const module of modules) {
@@ -373,7 +384,7 @@ function libraryOf(modules: readonly LuaModule[], scripts: readonly LuaScript[])
     lines.push('end')
   }
   for (const script of scripts) {
-    lines.push('do', ...find(script), `scripts.${functionNameOf(script)} = function(KEYS, ARGV)`)
+    lines.push('do', ...find(script), `scripts.${functionNameOf(script.name)} = function(KEYS, ARGV)`)
     add(script, 2)
     lines.push('end', 'end')
   }
@@ -392,7 +403,8 @@ function scriptConst(script: LuaScript, libraryName: string): string {
   const args = objectType(script.args.map((argument) => ({ ...argument, type: TYPES[argument.kind] })))
   const fields = {
     name: script.name,
-    calledAs: `${libraryName}_${functionNameOf(script)}`,
+    calledAs: `${libraryName}_${functionNameOf(script.name)}`,
+    flags: script.flags,
     isReadOnly: script.flags.includes('no-writes'),
     keys: script.keys.map((key) => key.name),
     args: script.args.map((argument) => ({ name: argument.name, kind: argument.kind })),

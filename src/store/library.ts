@@ -12,29 +12,25 @@ export interface LuaOrigin {
  * All scripts of this version as one library of Redis functions, which stays in the server: what they share is there
  * once, and made once, where a script of its own makes it for each call. `npm run build:lua` writes it.
  *
- * Its functions, and so the library, are called by what they say: versions of the package do not get into each other's
- * way, and a server that has lost them, or never had them, says that it does not know them.
+ * Its functions are called by what the library says: versions of the package do not get into each other's way, and a
+ * server that has lost them, or never had them, says that it does not know them.
  */
 export interface Library {
   /** The beginning of its functions' names: see `libraryNameOf`. */
   readonly name: string
+  /** Registers the functions' names, and sets `make` to what makes all functions and returns them by name. */
   readonly source: string
   readonly origins: readonly LuaOrigin[]
 }
 
 const FAMILY = 'sluice'
-const DAY_MS = 86_400_000
+const SECONDS_A_DAY = 86_400
 /** What was loaded so many days ago, and is of another version, is taken away. Who still needs it loads it again. */
 const OLD_AFTER_DAYS = 30
 
-export function libraryNameOf(source: string): string {
-  return `${FAMILY}_${createHash('sha1').update(source).digest('hex').slice(0, 12)}`
-}
-
 /**
- * What stands before the source, which makes all functions and returns them by name. While Redis loads a library it has
- * nothing of Lua's own, not even `math`, so they are made by the first call. The name of a library is used by nobody; it
- * has the day on which it was loaded.
+ * What stands before the source. While Redis loads a library it has nothing of Lua's own, not even `math`, so the
+ * functions are made by the first call. The name of a library is used by nobody; it has the day on which it was loaded.
  */
 function headOf(name: string, day: number): string[] {
   return [
@@ -49,11 +45,43 @@ function headOf(name: string, day: number): string[] {
   ]
 }
 
-const HEAD_LINES = headOf('', 0).length
+const NAMELESS_HEAD = headOf('', 0)
+const HEAD_LINES = NAMELESS_HEAD.length
+
+export function libraryNameOf(source: string): string {
+  const hash = createHash('sha1')
+    .update([...NAMELESS_HEAD, source].join('\n'))
+    .digest('hex')
+  return `${FAMILY}_${hash.slice(0, 12)}`
+}
+
+/** Of a script. Redis takes letters, digits and underscores. */
+export function functionNameOf(scriptName: string): string {
+  return scriptName.replaceAll('-', '_')
+}
+
+/** What Redis is given to load. @param day - On which that is, since 1970. */
+export function libraryText({ name, source }: Pick<Library, 'name' | 'source'>, day: number): string {
+  return [...headOf(name, day), source].join('\n')
+}
+
+/**
+ * One function of it as a script of its own, for a server that takes no library. As long as it cannot be made to keep
+ * one, it makes all functions for each call. Lines have the numbers that they have in the library.
+ */
+export function scriptText({ source }: Library, functionName: string, flags: readonly string[]): string {
+  const head = [
+    flags.length > 0 ? `#!lua flags=${flags.join(',')}` : '#!lua',
+    'local make',
+    'local function register() end',
+  ]
+  const filler = Array<string>(HEAD_LINES - head.length).fill('')
+  return [...head, ...filler, source, `return make()["${functionName}"](KEYS, ARGV)`].join('\n')
+}
 
 /** Replaces positions in the library (`user_function:12`) by those in the files it was made from. */
 export function locate({ origins }: Library, message: string): string {
-  return message.replace(/@?\buser_function:(\d+)/g, (position, number: string) => {
+  return message.replace(/@?\buser_(?:function|script):(\d+)/g, (position, number: string) => {
     const line = Number(number) - HEAD_LINES
     const origin = origins.findLast((each) => each.line <= line)
     return origin ? `${origin.file}:${line - origin.line + origin.fileLine}` : position
@@ -76,25 +104,32 @@ export function loadLibrary(redis: Pick<Redis, 'callWith'>, library: Library): P
   return loaded
 }
 
-async function load(redis: Pick<Redis, 'callWith'>, { name, source }: Library): Promise<void> {
-  const day = Math.floor(Date.now() / DAY_MS)
+async function load(redis: Pick<Redis, 'callWith'>, library: Library): Promise<void> {
+  const [seconds] = (await redis.callWith('TIME', [])) as [string, string]
+  const day = Math.floor(Number(seconds) / SECONDS_A_DAY)
   try {
-    await redis.callWith('FUNCTION', ['LOAD', [...headOf(name, day), source].join('\n')])
+    await redis.callWith('FUNCTION', ['LOAD', libraryText(library, day)])
   } catch (error) {
     // Somebody else was first.
     if (error instanceof Error && /already exists/.test(error.message)) return
     throw error
   }
-  // Not waited for: it is no matter of the caller's, who has what it needs.
-  void removeOld(redis, name, day).catch(() => {})
+  // Not waited for: it is no matter of the caller's, who has what it needs. What of it fails is left to the next.
+  void removeOld(redis, library.name, day).catch(() => {})
 }
 
-/** Libraries of versions that nobody may use any more. What of it fails is left to whoever loads the next. */
+/**
+ * Libraries of versions that nobody may use any more. The newest of the others stays, however old it is: during an
+ * upgrade it is the one that most processes still use.
+ */
 async function removeOld(redis: Pick<Redis, 'callWith'>, name: string, today: number): Promise<void> {
-  const reply = await redis.callWith('FUNCTION', ['LIST', 'LIBRARYNAME', `${FAMILY}_*`])
-  for (const [, found] of reply as [string, string][]) {
-    const loadedOn = Number(/^sluice_[0-9a-f]{12}_(\d+)$/.exec(found)?.[1])
-    const isOld = today - loadedOn >= OLD_AFTER_DAYS
-    if (isOld && !found.startsWith(`${name}_`)) await redis.callWith('FUNCTION', ['DELETE', found])
-  }
+  const found = (await redis.callWith('FUNCTION', ['LIST', 'LIBRARYNAME', `${FAMILY}_*`])) as [string, string][]
+  const others = found.flatMap(([, library]) => {
+    const [, of, day] = /^(sluice_[0-9a-f]{12})_(\d+)$/.exec(library) ?? []
+    return of === undefined || of === name ? [] : [{ library, day: Number(day) }]
+  })
+  const [, ...older] = others.sort((a, b) => b.day - a.day)
+  const old = older.filter(({ day }) => today - day >= OLD_AFTER_DAYS)
+  // One that is gone by now was removed by somebody else.
+  await Promise.allSettled(old.map(({ library }) => redis.callWith('FUNCTION', ['DELETE', library])))
 }

@@ -12,6 +12,7 @@ const script: Script<{ queue: string }, { request: number; server: string }> = {
   name: 'a-script',
   library: { name: 'a_library', source: '', origins: [] },
   calledAs: 'a_library_a_script',
+  flags: [],
   isReadOnly: false,
   keys: ['queue'],
   args: [
@@ -95,22 +96,6 @@ it('repeats a request under its number until it is answered', async () => {
   expect(await run()).toEqual(['done', 1])
   expect(redis.numbers).toEqual([1, 1, 1])
 })
-
-it.each([script, reading])(
-  'runs $name without asking for its text, which is put together when somebody does',
-  async (of) => {
-    const untold = {
-      ...of,
-      get source(): string {
-        throw new Error('Redis knows it by its hash')
-      },
-    }
-
-    const reply = await requests.run(untold, (request, server) => ({ request, server }))
-
-    expect(reply[0]).toBe('done')
-  },
-)
 
 it('asks anew for the server with each try', async () => {
   const servers: string[] = []

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../../test/support/until.ts'
-import { ScriptError, StoreOutOfMemoryError } from '../errors.ts'
+import { ScriptError, StoreOutOfMemoryError, StoreUnavailableError } from '../errors.ts'
 import { startRedis, type TestRedis } from '../testing/redis-server.ts'
-import { libraryNameOf } from './library.ts'
+import { libraryNameOf, libraryText, loadLibrary } from './library.ts'
 import { openRedis, type Redis } from './redis.ts'
 import { runScript, type Script } from './script.ts'
 
@@ -37,6 +37,7 @@ end`
     name: 'a-script',
     library: { name, source, origins: [{ line: 4, file: 'a-script.lua', fileLine: 2 }] },
     calledAs: `${name}_a_script`,
+    flags: [],
     isReadOnly: false,
     keys,
     args,
@@ -137,6 +138,17 @@ describe('a script the server does not know', () => {
     await Promise.all(others.map((other) => other.close()))
   })
 
+  it('may have been loaded on another day, under another name', async () => {
+    await redis.call('FUNCTION', 'FLUSH')
+    const { name, source } = echo.library
+    const yesterday = Math.floor(Date.now() / 86_400_000) - 1
+    await redis.call('FUNCTION', 'LOAD', libraryText({ name, source }, yesterday))
+
+    await loadLibrary(redis, echo.library)
+
+    expect(await libraries()).toEqual([`${name}_${yesterday}`])
+  })
+
   it('runs once for each call while the scripts are flushed again and again', async () => {
     const increment = makeScript<{ counter: string }, Record<never, never>>(
       'return redis.call("INCR", KEYS[1])',
@@ -166,18 +178,28 @@ describe('libraries of other versions', () => {
     await redis.call('FUNCTION', 'LOAD', `#!lua name=${name}\nredis.register_function('f_${name}', function() end)`)
   }
 
-  it('are taken away when they were loaded long ago, and no other is', async () => {
+  it('are taken away when they were loaded long ago, and no others', async () => {
     await redis.call('FUNCTION', 'FLUSH')
-    const young = `sluice_0123456789ab_${today - 29}`
-    for (const name of [young, `sluice_0123456789cd_${today - 30}`, 'sluice_of_somebody_1', 'others_0123456789ab_1']) {
-      await load(name)
-    }
+    const young = [`sluice_0123456789ab_${today}`, `sluice_0123456789cd_${today - 29}`]
+    const strange = ['sluice_of_somebody_1', 'others_0123456789ab_1']
+    for (const name of [...young, ...strange, `sluice_0123456789ef_${today - 30}`]) await load(name)
 
     await runScript(redis, echo, keys, { name: '', count: 0, rest: [] })
 
-    const left = [`${echo.library.name}_${today}`, young, 'others_0123456789ab_1', 'sluice_of_somebody_1'].sort()
+    const left = [`${echo.library.name}_${today}`, ...young, ...strange].sort()
     await until(async () => (await libraries()).length <= left.length)
     expect((await libraries()).sort()).toEqual(left)
+  })
+
+  it('stay when they are the last before this one, however old', async () => {
+    await redis.call('FUNCTION', 'FLUSH')
+    const last = `sluice_0123456789ab_${today - 300}`
+    for (const name of [last, `sluice_0123456789cd_${today - 301}`]) await load(name)
+
+    await runScript(redis, echo, keys, { name: '', count: 0, rest: [] })
+
+    await until(async () => (await libraries()).length <= 2)
+    expect((await libraries()).sort()).toEqual([`${echo.library.name}_${today}`, last].sort())
   })
 
   it('are nobody’s concern where the user may not list them', async () => {
@@ -213,6 +235,60 @@ describe('a script that fails', () => {
     expect(error).toBeInstanceOf(ScriptError)
     expect(error).toMatchObject({ code: 'SLUICE_SCRIPT', script: 'a-script' })
     expect((error as Error).message).toContain('a-script.lua:3')
+  })
+
+  it('is said not to have run when the server was lost while it was loaded', async () => {
+    const lost = {
+      at: () => lost,
+      async callWith(command: string): Promise<unknown> {
+        if (command === 'FCALL') throw new Error('ERR Function not found')
+        throw new StoreUnavailableError({ reason: 'cut', outcome: 'unknown' })
+      },
+    } as unknown as Redis
+
+    const call = runScript(lost, echo, keys, { name: '', count: 0, rest: [] })
+
+    await expect(call).rejects.toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE', outcome: 'not-sent' })
+  })
+
+  it('says so when the server has no functions', async () => {
+    const other = {
+      callWith: async () => {
+        throw new Error("ERR unknown command 'FCALL', with args beginning with: 'sluice'")
+      },
+    } as unknown as Redis
+
+    const call = runScript(other, echo, keys, { name: '', count: 0, rest: [] })
+
+    await expect(call).rejects.toThrow('The server has no functions: use Redis 7.0 or newer, or Valkey')
+    await expect(call).rejects.toMatchObject({ code: 'SLUICE_UNSUPPORTED_REDIS' })
+  })
+
+  it.each([{ flags: ['allow-oom'] }, { flags: ['no-writes'] }])(
+    'runs in a full Redis that has not loaded it, with $flags',
+    async ({ flags }) => {
+      await redis.call('FUNCTION', 'FLUSH')
+      await redis.call('CONFIG', 'SET', 'maxmemory', '1')
+
+      const reply = await runScript(redis, { ...echo, flags }, keys, { name: 'n', count: 0, rest: [] })
+
+      await redis.call('CONFIG', 'SET', 'maxmemory', '0')
+      expect(reply).toEqual([
+        ['a', 'b'],
+        ['n', '0'],
+      ])
+      expect(await libraries()).toEqual([])
+    },
+  )
+
+  it('is named with its line in a full Redis too', async () => {
+    const broken = makeScript<{ key: string }, Record<never, never>>('local x = nil\nreturn x.y', ['key'], [])
+    await redis.call('CONFIG', 'SET', 'maxmemory', '1')
+
+    const call = runScript(redis, { ...broken, flags: ['no-writes'] }, { key: 'k' }, {})
+
+    await expect(call).rejects.toThrow('a-script.lua:3')
+    await redis.call('CONFIG', 'SET', 'maxmemory', '0')
   })
 
   it('says so when Redis is out of memory', async () => {

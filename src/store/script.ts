@@ -1,5 +1,11 @@
-import { isSluiceError, ScriptError } from '../errors.ts'
-import { type Library, loadLibrary, locate } from './library.ts'
+import {
+  isSluiceError,
+  ScriptError,
+  StoreOutOfMemoryError,
+  StoreUnavailableError,
+  UnsupportedRedisError,
+} from '../errors.ts'
+import { functionNameOf, type Library, loadLibrary, locate, scriptText } from './library.ts'
 import type { Redis } from './redis.ts'
 
 export type ScriptValue = string | number | readonly (string | number)[]
@@ -16,6 +22,8 @@ export interface Script<
   readonly library: Library
   /** What Redis knows it by. */
   readonly calledAs: string
+  /** What Redis lets it do, and when. */
+  readonly flags: readonly string[]
   /** It has the flag by which Redis refuses it to write. */
   readonly isReadOnly: boolean
   /** In the order of KEYS. */
@@ -29,12 +37,15 @@ const EXPONENT_FROM = 1e21
 
 // Functions that are gone again as soon as they are loaded are loaded again so often.
 const MOST_LOADS = 10
+// Of many who find out at once that a server has lost its functions, most can leave the loading to others.
+const LOAD_WITHIN_MS = 30
 
 type ScriptRedis = Pick<Redis, 'callWith' | 'at' | 'scriptTimes' | 'nowUs'>
 
 /**
  * Runs a script by its name, which has the hash of the library, and loads that when the server does not know it: a flush,
- * a restart or a server that has taken over a slot costs two more requests. Rejects with what the port rejects with
+ * a restart or a server that has taken over a slot costs a moment and some requests. A full server takes no library: there
+ * the script is run by its text, which Redis allows to those that make room. Rejects with what the port rejects with
  * (StoreUnavailableError, StoreOutOfMemoryError) or, for an error in the script itself, a ScriptError.
  */
 export async function runScript<
@@ -54,17 +65,50 @@ async function send(
   script: Script<never, never>,
   flat: readonly (string | number)[],
 ): Promise<unknown> {
-  for (let loads = 0; ; loads++) {
+  for (let tries = 0; ; tries++) {
     try {
       return await redis.callWith('FCALL', flat)
     } catch (error) {
-      if (!isUnknownFunction(error) || loads === MOST_LOADS) throw scriptFailure(script, error)
+      if (!isUnknownFunction(error) || tries > MOST_LOADS) throw scriptFailure(script, error)
     }
-    try {
-      await loadLibrary(redis.at(String(flat[2])), script.library)
-    } catch (error) {
-      throw scriptFailure(script, error)
+    if (tries === 0) {
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * LOAD_WITHIN_MS))
+    } else if (!(await isLoaded(redis.at(String(flat[2])), script))) {
+      return sendWhole(redis, script, flat)
     }
+  }
+}
+
+/** False when the server takes nothing that is written, and so no library, but may still run what is to go on then. */
+async function isLoaded(redis: Pick<Redis, 'callWith'>, script: Script<never, never>): Promise<boolean> {
+  try {
+    await loadLibrary(redis, script.library)
+    return true
+  } catch (error) {
+    if (error instanceof StoreOutOfMemoryError || isRefusedForNow(error)) return false
+    // Whatever became of the loading: the script was not run.
+    if (error instanceof StoreUnavailableError) {
+      throw new StoreUnavailableError({ reason: error.reason, outcome: 'not-sent', cause: error })
+    }
+    throw scriptFailure(script, error)
+  }
+}
+
+/** Too few replicas are there, or the disk is full: a server then refuses what is not declared to be harmless. */
+function isRefusedForNow(error: unknown): boolean {
+  return error instanceof Error && /^(NOREPLICAS|MISCONF)/.test(error.message)
+}
+
+async function sendWhole(
+  redis: ScriptRedis,
+  script: Script<never, never>,
+  [, ...keysAndArgs]: readonly (string | number)[],
+): Promise<unknown> {
+  const text = scriptText(script.library, functionNameOf(script.name), script.flags)
+  try {
+    return await redis.callWith('EVAL', [text, ...keysAndArgs])
+  } catch (error) {
+    throw scriptFailure(script, error)
   }
 }
 
@@ -116,5 +160,8 @@ function isUnknownFunction(error: unknown): boolean {
 
 function scriptFailure(script: Script<never, never>, error: unknown): unknown {
   if (isSluiceError(error) || !(error instanceof Error)) return error
+  if (/^ERR unknown command\b.*\b(FCALL|FUNCTION)\b/i.test(error.message)) {
+    return new UnsupportedRedisError({ problem: `The server has no functions: use Redis 7.0 or newer, or Valkey` })
+  }
   return new ScriptError({ script: script.name, detail: locate(script.library, error.message), cause: error })
 }

@@ -1,4 +1,4 @@
-/** What an operator asks a store that answers; nothing of it changes what is stored. */
+/** What an operator asks a store that answers; nothing of it changes a queue. */
 import { queueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
 import { runScript } from './script.ts'

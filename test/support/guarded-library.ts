@@ -1,22 +1,35 @@
 const GUARD = `
-local function image(value, seen)
-  if type(value) ~= "table" or seen[value] then
-    return tostring(value)
+local function list(value, path, seen, found)
+  found[path] = tostring(value)
+  if type(value) == "table" and not seen[value] then
+    seen[value] = true
+    for key, each in pairs(value) do
+      list(each, path .. "." .. tostring(key), seen, found)
+    end
   end
-  seen[value] = true
-  local parts = {}
-  for key, each in pairs(value) do
-    parts[#parts + 1] = tostring(key) .. "=" .. image(each, seen)
-  end
-  return table.concat(parts, "\\n")
+  return found
 end
-local before = image(shared, {})
+local function changed(before, after)
+  for path, value in pairs(before) do
+    if after[path] ~= value then
+      return path
+    end
+  end
+  for path in pairs(after) do
+    if not before[path] then
+      return path
+    end
+  end
+end
+local before = list(shared, "", {}, {})
 for name, run in pairs(scripts) do
   scripts[name] = function(keys, args)
     local reply = run(keys, args)
-    local after = image(shared, {})
-    if after ~= before then
-      error("a call has changed what all calls share:\\n" .. after)
+    local after = list(shared, "", {}, {})
+    local what = changed(before, after)
+    if what then
+      before = after
+      error("a call has changed what all calls share: " .. what)
     end
     return reply
   end
@@ -25,18 +38,18 @@ return scripts
 end`
 
 /**
- * A library's source so that a call fails which leaves something behind: modules are made once and stay, with their constants,
- * and what a call wrote into one of these would be found by every later one, of whatever queue.
+ * A library's source so that a call fails which leaves something behind in a module's table or in a table among its
+ * constants: modules are made once and stay, so every later call would find it, of whatever queue. Line numbers stay.
  */
 export function guardedLibrary(source: string): string {
-  const modules = source.replace(/\ndo\n([\s\S]*?)\nmodules\.(\w+) = /g, (all, body: string, name: string) => {
-    const constants = [...body.matchAll(/^local ([A-Z][A-Z0-9_, ]*) = /gm)].flatMap(([, names = '']) =>
-      names.split(', '),
-    )
-    const end = all.lastIndexOf('\nmodules.')
-    return `${all.slice(0, end)}\nshared.${name} = { ${constants.join(', ')} }${all.slice(end)}`
-  })
-  return modules
-    .replace(/(\nlocal modules, scripts = .*\n)/, '$1local shared = { modules = modules }\n')
+  return source
+    .replace(/(?<=\ndo\n)([\s\S]*?)\n(?=modules\.(\w+) = )/g, (_, body: string, name: string) => {
+      const constants = [...body.matchAll(/^local ([A-Z][A-Z0-9_, ]*) = /gm)].flatMap(([, names = '']) =>
+        names.split(', '),
+      )
+      const fields = constants.map((each) => `${each} = ${each}`).join(', ')
+      return `${body}\nshared.${name} = { ${fields} } `
+    })
+    .replace(/(?<=\nlocal modules, scripts = .*)(?=\n)/, ' local shared = { modules = modules }')
     .replace(/\nreturn scripts\nend$/, () => GUARD)
 }

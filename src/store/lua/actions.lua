@@ -79,9 +79,6 @@ function actions.load(q, tenant, name)
   return action
 end
 
--- Of a lane whose action is forgotten: its jobs are as good as cancelled.
-local GONE = { state = "CANCELED", is_gone = true, rules = {} }
-
 -- The action a lane belongs to; nil for any other lane. A job with a `sequence` from before the action was made is of
 -- an earlier one of that name, which is forgotten.
 function actions.of_lane(q, tenant, lane, sequence)
@@ -91,7 +88,8 @@ function actions.of_lane(q, tenant, lane, sequence)
   end
   local action = actions.load(q, tenant, name)
   if not action or (sequence and tonumber(sequence) < action.created) then
-    return GONE
+    -- It is forgotten: the jobs of the lane are as good as cancelled.
+    return { state = "CANCELED", is_gone = true, rules = {} }
   end
   return action
 end

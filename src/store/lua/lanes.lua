@@ -60,6 +60,10 @@ function lanes.open(q, tenant, level, token)
   if token ~= DEFAULT then
     named_lanes.open(q, tenant, lane)
   end
+  if not lane.next and lane.length > 0 then
+    -- Whoever kept the number was deleted or evicted: small ones were never given, and are of nothing that is known.
+    lane.next = lane.length + 1
+  end
   lane.was_next = lane.next
   if tenant.front > 0 then
     fronts.open(q, tenant, lane)

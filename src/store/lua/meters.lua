@@ -12,7 +12,6 @@ local reservations = require "reservations"
 
 local meters = {}
 
--- Loaded when a queue has such a limit.
 function meters.of(kind)
   if kind == "bucket" then
     return bucket

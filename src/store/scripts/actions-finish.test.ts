@@ -406,6 +406,19 @@ it('lets what is left of a forgotten action end as nothing', async () => {
   expect(Object.keys(await store.dump()).filter((key) => key.endsWith(':a:mail'))).toEqual([])
 })
 
+it('drops what came back to an action that is gone, and leaves nothing of it to other calls', async () => {
+  await store.openAction('mail')
+  await store.submit('a', 2, { lane: '@mail' })
+  await store.finish(await store.claim(1), { outcome: 'released' })
+  await store.client.del('test:{q}:q:action:a:mail')
+
+  const claims = [await store.claim(1), await store.claim(1)]
+
+  expect(claims.map(({ word }) => word)).toEqual(['claimed', 'claimed'])
+  for (const claim of claims) await finishInAction(claim, { outcome: 'succeeded' }, 'r')
+  expect(await store.counts('running', 'waiting')).toEqual([0, 0])
+})
+
 it('keeps jobs of a forgotten action out of another of the same name', async () => {
   await store.openAction('mail')
   await store.submit('a', 3, { lane: '@mail' })

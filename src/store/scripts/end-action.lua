@@ -12,7 +12,7 @@ local endings = require "endings"
 local duties = require "duties"
 local requests = require "requests"
 local waking = require "waking"
-local required = require "moves"
+local moves = require "moves"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
 local ready_normal_key = KEYS[3] -- zset: tenant → score
@@ -66,14 +66,12 @@ elseif verb == "judge" then
 end
 actions.close(q)
 local sleeper = duties.are_added(q) and waking.find(q)
-local moves
 if q.unset_aside then
-  moves = required
   moves.close(q)
 end
 
 lanes.save(q)
-if moves then
+if q.unset_aside then
   moves.save(q)
 end
 actions.save(q)

@@ -53,6 +53,7 @@ end`)
     name: 'leaves',
     library: { name, source: library, origins: [] },
     calledAs: `${name}_leaves`,
+    flags: [],
     isReadOnly: false,
     keys: ['key'],
     args: [{ name: 'what', kind: 'list' }],
@@ -60,7 +61,7 @@ end`)
 
   const call = runScript(store.redis, leaves, { key: '{q}' }, { what: ['a'] })
 
-  await expect(call).rejects.toThrow('a call has changed what all calls share')
+  await expect(call).rejects.toThrow('a call has changed what all calls share: .shelf.NOTHING.1')
 })
 
 it('says what changed in the keyspace: fields, whole lists, keys that went and keys that expire', async () => {
