@@ -88,9 +88,6 @@ const KEY = /^local\s+([A-Za-z_]\w*)\s*=\s*KEYS\[(\d+)\]$/
 const STRING_ARGUMENT = /^local\s+([A-Za-z_]\w*)\s*=\s*ARGV\[(\d+)\]$/
 const NUMBER_ARGUMENT = /^local\s+([A-Za-z_]\w*)\s*=\s*tonumber\(ARGV\[(\d+)\]\)$/
 const LIST_ARGUMENT = /^local\s+([A-Za-z_]\w*)\s*,\s*([A-Za-z_]\w*)\s*=\s*ARGV\s*,\s*(\d+)$/
-/** What a statement assigns to: names, with fields or elements of them or without. */
-const ASSIGNED =
-  /(?:^|\b(?:then|do|else|repeat)\s+|;\s*)((?:[A-Za-z_][\w.]*(?:\[.*?\])*[\w.]*,\s*)*[A-Za-z_][\w.]*(?:\[.*?\][\w.]*)*)\s*=(?!=)/g
 /** What is written to without an assignment. */
 const WRITTEN = /\b(?:table\.(?:insert|remove|sort)|rawset|setmetatable)\(\s*([A-Za-z_]\w*)/g
 const POSITIONS = /\b(KEYS|ARGV)\b/
@@ -122,6 +119,16 @@ function stripComments(source: string): string[] {
 /** The same with the contents of strings blanked, to look for names without being fooled by text. */
 function withoutStrings(line: string): string {
   return line.replace(/"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\[(=*)\[.*?\]\1\]/g, '""')
+}
+
+/** What the statements of a line assign to, without the elements: `seen[#seen + 1], a.b = 1, 2` to `seen` and `a.b`. */
+function assignedIn(line: string): string[] {
+  let bare = line
+  while (/\[[^[\]]*\]/.test(bare)) bare = bare.replace(/\[[^[\]]*\]/g, '')
+  return bare.split(/\b(?:then|do|else|repeat)\b|;/).flatMap((statement) => {
+    const [, targets = ''] = /^\s*([\w.,\s]+?)\s*=(?!=)/.exec(statement) ?? []
+    return targets === '' ? [] : targets.split(',').map((target) => target.trim())
+  })
 }
 
 function readLines(file: string): string[] {
@@ -205,8 +212,7 @@ class LuaBuilder {
       braces += line.split('{').length - line.split('}').length
       // At the top it is the module that is made; a bare name within braces is a field of what stands there.
       if (!/^\s/.test(original[index] ?? '') || (isInTable && /^\w+ =/.test(line))) continue
-      const targets = [...line.matchAll(ASSIGNED)].flatMap(([, all = '']) => all.split(/,\s*/))
-      const written = [...targets, ...Array.from(line.matchAll(WRITTEN), ([, name = '']) => name)]
+      const written = [...assignedIn(line), ...Array.from(line.matchAll(WRITTEN), ([, name = '']) => name)]
       const name = written.find((each) => shared.has(/^\w+/.exec(each)?.[0] ?? ''))
       if (name !== undefined) this.#report(file, index + 1, `all calls share this: nothing may be written to ${name}`)
     }
