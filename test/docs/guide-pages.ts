@@ -17,6 +17,7 @@ export const runElsewhere: readonly { page: string; language: string; test: stri
   { page: 'docs/guides/nestjs.md', language: 'sh', test: 'test/nestjs/example.test.ts' },
   { page: 'docs/guides/nestjs.md', language: 'ts', test: 'test/nestjs/example.test.ts' },
   { page: 'docs/guides/nestjs.md', language: 'text', test: 'test/nestjs/start.test.ts' },
+  { page: 'docs/guides/redis.md', language: 'redis', test: 'test/docs/permissions.test.ts' },
 ]
 
 export function isRunElsewhere(page: string, language: string): boolean {

@@ -1,14 +1,16 @@
-import { readFile } from 'node:fs/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import { Sluice } from '../../src/index.ts'
 import { startRedis } from '../../src/testing/redis-server.ts'
+import { codeBlocks, read } from './markdown.ts'
 
 it('works as a user with the permissions that the guide names, and no others', async () => {
-  const guide = await readFile(new URL('../../docs/guides/redis.md', import.meta.url), 'utf8')
-  const [, rules = ''] = /^ACL SETUSER sluice (.*)$/m.exec(guide) ?? []
+  const blocks = codeBlocks(read('docs/guides/redis.md')).filter(({ language }) => language === 'redis')
   const server = await startRedis()
-  await server.client().call('ACL', 'SETUSER', 'sluice', ...rules.replace('>secret', '>pass').split(' '))
-  const sluice = new Sluice({ redis: { path: server.path, username: 'sluice', password: 'pass' } })
+  for (const { text } of blocks) {
+    const [command = '', ...args] = text.trim().split(' ')
+    await server.client().call(command, ...args)
+  }
+  const sluice = new Sluice({ redis: { path: server.path, username: 'sluice', password: 'secret' } })
   onTestFinished(async () => {
     await sluice.close()
     await server.stop()
