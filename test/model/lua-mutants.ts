@@ -33,13 +33,13 @@ export const luaMutants: readonly LuaMutant[] = [
   },
   {
     what: 'a bucket grants one more',
-    line: 'return max(0, floor(state.rule.burst - ahead / state.interval) - state.taken)',
-    becomes: 'return max(0, floor(state.rule.burst + 1 - ahead / state.interval) - state.taken)',
+    line: 'local free = floor(state.rule.burst - ahead / state.interval) - taken',
+    becomes: 'local free = floor(state.rule.burst + 1 - ahead / state.interval) - taken',
   },
   {
     what: 'a bucket may save up permits without end',
-    line: 'state.tat = max(state.tat_before, state.now - late) + state.taken * state.interval',
-    becomes: 'state.tat = state.tat_before + state.taken * state.interval',
+    line: 'if from < state.tat_before then',
+    becomes: 'if true then',
   },
   {
     what: 'a restart closes no limit',

@@ -38,11 +38,8 @@ function jitter.open(rule, stored, now)
   return state
 end
 
--- Judges the last ten seconds when they are over.
+-- Judges the last ten seconds, which are over.
 local function judge(state, now)
-  if now - state.since < JUDGED_OVER then
-    return
-  end
   local share = state.granted > 0 and state.stale / state.granted or 0
   if share > TOO_STALE then
     state.jitter = min(state.jitter * 2, largest(state.rule))
@@ -56,21 +53,37 @@ local function judge(state, now)
   state.since, state.granted, state.stale = now, 0, 0
 end
 
--- For how long what a limit has just granted keeps.
+-- For how long a grant of the limit keeps that counts as asked for now. Many limits under one rule ask for the same.
+function jitter.keeps_for(limit)
+  local rule, width = limit.rule, limit.jitter
+  if rule.keeps_with ~= width then
+    rule.keeps_with, rule.keeps = width, floor(width * FRESH_SHARE)
+  end
+  return rule.keeps
+end
+
+-- The same of what it has just granted.
 function jitter.keeps(limit)
-  local late = limit.meter.late
-  return floor(limit.jitter * FRESH_SHARE) - (late and late(limit) or 0)
+  return jitter.keeps_for(limit) - (limit.late or 0)
+end
+
+-- Before the first grant of a script, or what else is counted, is added.
+function jitter.begin(state, now)
+  if now - state.since >= JUDGED_OVER then
+    judge(state, now)
+  end
+  state.changed = true
 end
 
 function jitter.granted(state, permits, now)
-  judge(state, now)
-  state.granted, state.changed = state.granted + permits, true
+  jitter.begin(state, now)
+  state.granted = state.granted + permits
 end
 
 -- `count` grants, of one job each unless it is given.
 function jitter.stale(state, now, count)
-  judge(state, now)
-  state.stale, state.changed = state.stale + (count or 1), true
+  jitter.begin(state, now)
+  state.stale = state.stale + (count or 1)
 end
 
 function jitter.stored(state)

@@ -236,18 +236,18 @@ local function counted(scope, rule)
   return (rule.is_share and "queue" or scope) .. "/" .. (rule.counted_as or rule.name)
 end
 
+-- The rules of the template are this script's own copy: each tenant finds it there.
+local function name_granted(scope, rule)
+  rule.granted_field = "granted:" .. counted(scope, rule)
+  return rule.granted_field
+end
+
 function limits.count_grants(q, scope, rule, permits)
-  -- The limit that it is a part of counts them.
-  if rule.is_share then
-    return
+  -- Of a share the limit counts them that it is a part of.
+  if not rule.is_share then
+    local field, counts = rule.granted_field or name_granted(scope, rule), q.counts
+    counts[field] = (counts[field] or 0) + permits
   end
-  -- The rules of the template are this script's own copy: each tenant finds it here.
-  local field = rule.granted_field
-  if not field then
-    field = "granted:" .. counted(scope, rule)
-    rule.granted_field = field
-  end
-  q.counts[field] = (q.counts[field] or 0) + permits
 end
 
 local REASONS = { bucket = "rate", window = "window", quota = "quota", concurrency = "concurrency" }
@@ -314,16 +314,36 @@ local function keep(q, state, permits, shortest)
   return shortest
 end
 
+-- Every turn comes this way: what most limits need is done here, without a call for each part of it.
 local function charge_all(q, scope, states, permits, fence, shortest, level, from)
+  local counts = q.counts
   for i = 1, #states do
     local state = states[i]
-    limits.count_grants(q, scope, state.rule, permits)
-    if state.rule.members then
-      charge_pool(q, state, level, from)
-    else
+    local rule = state.rule
+    if rule.is_share then
       state.meter.charge(state, permits, fence)
+      shortest = keep(q, state, permits, shortest)
+    else
+      local field = rule.granted_field or name_granted(scope, rule)
+      counts[field] = (counts[field] or 0) + permits
+      if rule.members then
+        charge_pool(q, state, level, from)
+      elseif not state.holder then
+        state.meter.charge(state, permits, fence)
+      end
+      local known = state.known
+      if known then
+        if not known.changed then
+          jitter.begin(known, q.now)
+        end
+        known.granted = known.granted + permits
+        local keeps = rule.keeps_with == state.jitter and rule.keeps or jitter.keeps_for(state)
+        keeps = keeps - (state.late or 0)
+        if not shortest or keeps < shortest then
+          shortest = keeps
+        end
+      end
     end
-    shortest = keep(q, state, permits, shortest)
   end
   return shortest
 end

@@ -116,9 +116,12 @@ function meters.collect_all(q, states, sets, keep)
   for i = 1, #states do
     local state = states[i]
     count = meters.collect(q, state, sets, count)
-    local lasts = math.max(state.meter.lasts_until(state), state.closed_until) - q.now
+    local lasts, closed = state.meter.lasts_until(state) - q.now, state.closed_until - q.now
     if lasts > keep then
       keep = lasts
+    end
+    if closed > keep then
+      keep = closed
     end
   end
   return count, keep
