@@ -462,7 +462,7 @@ async function repeat(world: World, action: Action & { do: 'repeat' }): Promise<
   if (!sent) return
   const word = (sent.reply as unknown[])[0]
   // Nothing was done, so nothing is remembered: asked again, they look again.
-  if (['unknown', 'stale', 'canceled', 'ended', 'lost', 'unnamed'].includes(word as string)) return
+  if (['unknown', 'stale', 'canceled', 'ended', 'lost', 'unnamed', 'costly'].includes(word as string)) return
   const before = await world.dump()
 
   const reply = (await world.repeat(client, sent)) as unknown[]
