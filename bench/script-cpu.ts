@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { functionNameOf } from '../src/store/library.ts'
+import { isReadOnly } from '../src/store/script.ts'
 import * as built from '../src/store/scripts.generated.ts'
 import { replaceLibrary } from '../test/support/replace-library.ts'
 
@@ -38,7 +39,7 @@ end`
  * difference, which costs each of them some ten microseconds.
  */
 export function meterScripts(): void {
-  const writing = Object.values(scripts).filter(({ isReadOnly }) => !isReadOnly)
+  const writing = Object.values(scripts).filter((script) => !isReadOnly(script))
   const names = writing.map(({ name }) => functionNameOf(name))
   replaceLibrary(library.source.replace(/\nreturn scripts\nend$/, () => metering(names)))
 }

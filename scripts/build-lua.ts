@@ -411,7 +411,6 @@ function scriptConst(script: LuaScript, libraryName: string): string {
     name: script.name,
     calledAs: `${libraryName}_${functionNameOf(script.name)}`,
     flags: script.flags,
-    isReadOnly: script.flags.includes('no-writes'),
     keys: script.keys.map((key) => key.name),
     args: script.args.map((argument) => ({ name: argument.name, kind: argument.kind })),
   }

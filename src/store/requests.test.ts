@@ -13,14 +13,13 @@ const script: Script<{ queue: string }, { request: number; server: string }> = {
   library: { name: 'a_library', source: '', origins: [] },
   calledAs: 'a_library_a_script',
   flags: [],
-  isReadOnly: false,
   keys: ['queue'],
   args: [
     { name: 'request', kind: 'number' },
     { name: 'server', kind: 'string' },
   ],
 }
-const reading: typeof script = { ...script, name: 'a-read', isReadOnly: true }
+const reading: typeof script = { ...script, name: 'a-read', flags: ['no-writes'] }
 
 /** Answers, or fails, as the test says; sees the request numbers. */
 class FakeRedis {

@@ -2,7 +2,7 @@ import { OutcomeUnknownError, StoreUnavailableError } from '../errors.ts'
 import type { GroupKeys, QueueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
 import { REPEATED_FOR_MS, repeatWhileUnavailable } from './repeat.ts'
-import { runScript, type Script, type ScriptValue } from './script.ts'
+import { isReadOnly, runScript, type Script, type ScriptValue } from './script.ts'
 import {
   acquirePermits,
   acquireShared,
@@ -146,7 +146,7 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
     args: (request: number, serverId: string) => A,
     options: CallOptions,
   ): Promise<readonly unknown[]> {
-    if (!script.isReadOnly) return this.#numbered(script, args, options)
+    if (!isReadOnly(script)) return this.#numbered(script, args, options)
     const read = async () => {
       await this.#redis.ready()
       const reply = await runScript(this.#redis, script, this.#keys as unknown as K, args(0, this.#redis.serverId))

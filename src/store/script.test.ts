@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { until } from '../../test/support/until.ts'
 import { ScriptError, StoreOutOfMemoryError, StoreUnavailableError } from '../errors.ts'
 import { startRedis, type TestRedis } from '../testing/redis-server.ts'
@@ -38,7 +38,6 @@ end`
     library: { name, source, origins: [{ line: 4, file: 'a-script.lua', fileLine: 2 }] },
     calledAs: `${name}_a_script`,
     flags: [],
-    isReadOnly: false,
     keys,
     args,
   }
@@ -226,6 +225,14 @@ it('says what a user lacks who may not load functions', async () => {
   await bare.close()
 })
 
+/** Until the test ends. */
+async function refuseWrites(setting: string): Promise<void> {
+  onTestFinished(async () => {
+    await redis.call('CONFIG', 'SET', setting, '0')
+  })
+  await redis.call('CONFIG', 'SET', setting, '1')
+}
+
 describe('a script that fails', () => {
   it('is named, with the file and line it was written in', async () => {
     const broken = makeScript<Record<never, never>, Record<never, never>>('local x = nil\nreturn x.y', [], [])
@@ -264,31 +271,30 @@ describe('a script that fails', () => {
     await expect(call).rejects.toMatchObject({ code: 'SLUICE_UNSUPPORTED_REDIS' })
   })
 
-  it.each([{ flags: ['allow-oom'] }, { flags: ['no-writes'] }])(
-    'runs in a full Redis that has not loaded it, with $flags',
-    async ({ flags }) => {
-      await redis.call('FUNCTION', 'FLUSH')
-      await redis.call('CONFIG', 'SET', 'maxmemory', '1')
+  it.each([
+    { why: 'is full', setting: 'maxmemory', flags: ['allow-oom'] },
+    { why: 'is full', setting: 'maxmemory', flags: ['no-writes'] },
+    { why: 'has too few replicas', setting: 'min-replicas-to-write', flags: ['no-writes'] },
+  ])('runs with $flags in a Redis that $why and has not loaded it', async ({ setting, flags }) => {
+    await redis.call('FUNCTION', 'FLUSH')
+    await refuseWrites(setting)
 
-      const reply = await runScript(redis, { ...echo, flags }, keys, { name: 'n', count: 0, rest: [] })
+    const reply = await runScript(redis, { ...echo, flags }, keys, { name: 'n', count: 0, rest: [] })
 
-      await redis.call('CONFIG', 'SET', 'maxmemory', '0')
-      expect(reply).toEqual([
-        ['a', 'b'],
-        ['n', '0'],
-      ])
-      expect(await libraries()).toEqual([])
-    },
-  )
+    expect(reply).toEqual([
+      ['a', 'b'],
+      ['n', '0'],
+    ])
+    expect(await libraries()).toEqual([])
+  })
 
   it('is named with its line in a full Redis too', async () => {
     const broken = makeScript<{ key: string }, Record<never, never>>('local x = nil\nreturn x.y', ['key'], [])
-    await redis.call('CONFIG', 'SET', 'maxmemory', '1')
+    await refuseWrites('maxmemory')
 
     const call = runScript(redis, { ...broken, flags: ['no-writes'] }, { key: 'k' }, {})
 
     await expect(call).rejects.toThrow('a-script.lua:3')
-    await redis.call('CONFIG', 'SET', 'maxmemory', '0')
   })
 
   it('says so when Redis is out of memory', async () => {
@@ -297,12 +303,11 @@ describe('a script that fails', () => {
       ['key'],
       [],
     )
-    await redis.call('CONFIG', 'SET', 'maxmemory', '1')
+    await refuseWrites('maxmemory')
 
     const call = runScript(redis, write, { key: 'full' }, {})
 
     await expect(call).rejects.toBeInstanceOf(StoreOutOfMemoryError)
-    await redis.call('CONFIG', 'SET', 'maxmemory', '0')
     expect(await redis.call('EXISTS', 'full')).toBe(0)
   })
 })

@@ -22,14 +22,17 @@ export interface Script<
   readonly library: Library
   /** What Redis knows it by. */
   readonly calledAs: string
-  /** What Redis lets it do, and when. */
+  /** What Redis lets it do, and when: `no-writes`, `allow-oom`. */
   readonly flags: readonly string[]
-  /** It has the flag by which Redis refuses it to write. */
-  readonly isReadOnly: boolean
   /** In the order of KEYS. */
   readonly keys: readonly (keyof Keys & string)[]
   /** In the order of ARGV. A list is always the last and takes all that follows. */
   readonly args: readonly { readonly name: keyof Args & string; readonly kind: 'string' | 'number' | 'list' }[]
+}
+
+/** Redis refuses it to write. */
+export function isReadOnly({ flags }: Pick<Script<never, never>, 'flags'>): boolean {
+  return flags.includes('no-writes')
 }
 
 // From here on JavaScript writes numbers with an exponent.
@@ -96,7 +99,7 @@ async function isLoaded(redis: Pick<Redis, 'callWith'>, script: Script<never, ne
 
 /** Too few replicas are there, or the disk is full: a server then refuses what is not declared to be harmless. */
 function isRefusedForNow(error: unknown): boolean {
-  return error instanceof Error && /^(NOREPLICAS|MISCONF)/.test(error.message)
+  return error instanceof StoreUnavailableError && /^(NOREPLICAS|MISCONF)\b/.test(error.reason)
 }
 
 async function sendWhole(

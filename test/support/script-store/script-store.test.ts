@@ -54,7 +54,6 @@ end`)
     library: { name, source: library, origins: [] },
     calledAs: `${name}_leaves`,
     flags: [],
-    isReadOnly: false,
     keys: ['key'],
     args: [{ name: 'what', kind: 'list' }],
   }

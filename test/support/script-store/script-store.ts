@@ -28,6 +28,7 @@ import { ScriptMonitor } from './script-monitor.ts'
 /** The instant at which a script test starts, in µs: small, so that expected values can be read. */
 const START = 1_000_000_000
 
+// In every script test a call fails that leaves something behind in what all calls share.
 replaceLibrary(guardedLibrary(library.source))
 
 const QUEUE = 'q'
