@@ -170,17 +170,12 @@ class LuaBuilder {
     const path = join(this.#folders.modules, `${name}.lua`)
     if (!existsSync(path)) return undefined
     const file = relative(this.#folders.root, path)
-    const lines = stripComments(readLines(path).join('\n'))
+    const original = readLines(path)
+    const lines = stripComments(original.join('\n'))
     const last = lines.findLastIndex((line) => line !== '')
     const table = /^return (\w+)$/.exec(lines[last] ?? '')?.[1] ?? ''
     if (table === '') this.#report(file, lines.length, 'a module ends with `return` and the name of its table')
-    const original = readLines(path)
-    const names = (line: string) => /^local (?:function )?([\w, ]+?)(?: =|\(|$)/.exec(line)?.[1]?.split(', ') ?? []
-    this.#checkShared(file, original, new Set(original.flatMap(names)))
-    for (const [index, line] of original.entries()) {
-      // What a module asks of Redis when it is made, all later calls would go by.
-      if (/^[^\s-].*\bredis\./.test(line)) this.#report(file, index + 1, 'Redis is asked by functions of a module only')
-    }
+    this.#checkMadeOnce(file, original)
     const code: LuaFile = { file, lines, requires: new Map() }
     this.#readBody(code, original, 0)
     const fields = new Set<string>()
@@ -197,6 +192,15 @@ class LuaBuilder {
     const module = { ...code, identifier, table, fields }
     this.#modules.set(name, module)
     return module
+  }
+
+  /** A module neither goes by what one call has found, nor lets one keep anything in it. */
+  #checkMadeOnce(file: string, original: readonly string[]): void {
+    const names = (line: string) => /^local (?:function )?([\w, ]+?)(?: =|\(|$)/.exec(line)?.[1]?.split(', ') ?? []
+    this.#checkShared(file, original, new Set(original.flatMap(names)))
+    for (const [index, line] of original.entries()) {
+      if (/^[^\s-].*\bredis\./.test(line)) this.#report(file, index + 1, 'Redis is asked by functions of a module only')
+    }
   }
 
   /**
