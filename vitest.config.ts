@@ -6,6 +6,12 @@ import { isNest11Installed, nest11Name } from './scripts/nest-11.mjs'
 import { type LeftOut, SummaryReporter } from './scripts/summary-reporter.ts'
 import { missingTools, toolsAreRequired } from './scripts/tools.mjs'
 
+/** Tests of single scripts: a process runs many files, one after the other, on one server; and all once more on a Cluster. */
+const scripts = ['src/store/scripts/**/*.test.ts']
+
+/** Where the rules of sharing are tried over thousands of claims nodes make no difference, and each claim takes longer. */
+const longScripts = ['src/store/scripts/finish-and-claim-{rounds,shares,costs}.test.ts']
+
 /** Tests that judge what is done by the second: they run one file at a time, after all others. */
 const alone = [
   'test/failure/{bucket-promise,idle,wake-up}.test.ts',
@@ -18,6 +24,9 @@ const alone = [
  * the others, so that nobody who is busy disturbs them.
  */
 const inPairs = ['test/failure/**/*.test.ts', 'test/package/**/*.test.ts', 'test/nestjs/example.test.ts']
+
+/** More than there are cores: most of the time tests wait. */
+const WORKERS = 3
 
 function testFiles(): string[] {
   return ['src', 'test', 'scenario', 'scripts'].flatMap((folder) =>
@@ -61,8 +70,31 @@ export default defineConfig({
         test: {
           name: 'together',
           include: ['{src,test,scenario,scripts}/**/*.test.ts'],
-          exclude: [...alone, ...inPairs, ...leftOutFiles],
-          maxWorkers: 2,
+          exclude: [...scripts, ...alone, ...inPairs, ...leftOutFiles],
+          maxWorkers: WORKERS,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'scripts',
+          include: scripts,
+          exclude: leftOutFiles,
+          isolate: false,
+          maxWorkers: WORKERS,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'scripts on a Cluster',
+          include: scripts,
+          exclude: [...longScripts, ...leftOutFiles],
+          env: { SCRIPTS_RUN_ON: 'cluster-of-three' },
+          isolate: false,
+          maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
         },
       },

@@ -8,7 +8,7 @@ const store = useScriptStore({ limits: { tenant: { kind: 'concurrency', max: 1 }
 let redis: Redis
 
 beforeAll(() => {
-  redis = openRedis({ redis: { path: store.server.path } })
+  redis = openRedis({ redis: { path: store.node.path } })
 })
 afterAll(() => redis.close())
 

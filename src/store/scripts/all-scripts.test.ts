@@ -1,5 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
+import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
+
+const store = useScriptStore()
 
 const folder = new URL('.', import.meta.url)
 const files = readdirSync(folder)
@@ -30,4 +33,12 @@ it('lets no script write that reads', () => {
   const reading = names.filter((name) => /^(read|explain)-/.test(name))
 
   expect(reading.map(flagsOf)).toEqual(reading.map(() => '#!lua flags=no-writes'))
+})
+
+it('runs on as many nodes as the project says', async () => {
+  const nodes = String(await store.client.cluster('NODES'))
+    .trim()
+    .split('\n')
+
+  expect(nodes).toHaveLength(process.env.SCRIPTS_RUN_ON === 'cluster-of-three' ? 3 : 1)
 })

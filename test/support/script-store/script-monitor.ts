@@ -23,7 +23,9 @@ export class ScriptMonitor {
     const client = server.client()
     const commands = (await client.call('COMMAND')) as [string, number, string[]][]
     const writes = commands.filter(([, , flags]) => flags.includes('write')).map(([name]) => name)
-    return new ScriptMonitor(await client.monitor(), new Set(writes))
+    const monitor = await client.monitor()
+    client.disconnect()
+    return new ScriptMonitor(monitor, new Set(writes))
   }
 
   private constructor(monitor: Client, writes: ReadonlySet<string>) {

@@ -17,6 +17,7 @@ import { type SubmitLine, type SubmitReply, submitJobs } from '../../../src/stor
 import { type Duty, type DutyTaker, takeDuty } from '../../../src/store/scripts/take-duty.ts'
 import { library } from '../../../src/store/scripts.generated.ts'
 import { startRedis, type TestRedis } from '../../../src/testing/redis-server.ts'
+import { startCluster } from '../cluster.ts'
 import { guardedLibrary } from '../guarded-library.ts'
 import { dumpKeyspace, type KeyContent, type Keyspace } from '../keyspace.ts'
 import { replaceLibrary } from '../replace-library.ts'
@@ -37,32 +38,37 @@ const PREFIX = 'test'
 /** A server that script tests run on. */
 interface ScriptServer {
   /** The node that has the keys of the queue. */
-  readonly server: TestRedis
+  readonly node: TestRedis
   readonly redis: RedisOptions['redis']
-  stop(): Promise<void>
 }
 
 interface StartedStore {
-  readonly server: TestRedis
+  readonly node: TestRedis
   readonly client: Client
   readonly redis: Redis
   readonly monitor: ScriptMonitor
-  stopServer(): Promise<void>
 }
 
-/** A one-node cluster of each store's own, unless a test says otherwise. */
-let startServer = async (): Promise<ScriptServer> => {
-  const server = await startRedis({ cluster: true })
-  return { server, redis: { path: server.path }, stop: () => server.stop() }
+/** One for all files that a process runs, until it ends: a master of a Cluster takes 2 s to start. */
+let server: Promise<ScriptServer> | undefined
+
+/** A node that owns all slots; where the project says so (vitest.config.ts), that of a Cluster of three that has the queue. */
+function startServer(): Promise<ScriptServer> {
+  return process.env.SCRIPTS_RUN_ON === 'cluster-of-three' ? startOneOfThree() : startOneNode()
 }
 
-/** Every script test from now on runs on this server, which somebody else stops. @param server - Has the slot of `{q}`. */
-export function runScriptTestsOn(server: TestRedis, redis: RedisOptions['redis']): void {
-  startServer = async () => ({ server, redis, stop: async () => {} })
+async function startOneNode(): Promise<ScriptServer> {
+  const node = await startRedis({ cluster: true })
+  return { node, redis: { path: node.path } }
+}
+
+async function startOneOfThree(): Promise<ScriptServer> {
+  const cluster = await startCluster({ replicas: 0 })
+  return { node: await cluster.masterOf(`{${QUEUE}}`), redis: cluster.redis }
 }
 
 /**
- * One queue on a one-node cluster, where a script that touches two slots fails; time is injected and stands still.
+ * One queue on a node of a Cluster, where a script that touches two slots fails; time is injected and stands still.
  * Says what a script changed in the whole keyspace, and which keys it met too late.
  */
 export class ScriptStore {
@@ -82,16 +88,18 @@ export class ScriptStore {
   readonly #groupRequests = new Map<string, Requests<GroupKeys>>()
 
   async start(): Promise<void> {
-    const { server, redis, stop } = await startServer()
-    const monitor = await ScriptMonitor.start(server)
-    this.#started = { server, client: server.client(), redis: openRedis({ redis }), monitor, stopServer: stop }
+    server ??= startServer()
+    const { node, redis } = await server
+    const monitor = await ScriptMonitor.start(node)
+    this.#started = { node, client: node.client(), redis: openRedis({ redis }), monitor }
   }
 
+  /** The server stays, for the next. */
   async stop(): Promise<void> {
-    const { monitor, redis, stopServer } = this.#running
+    const { client, monitor, redis } = this.#running
     monitor.stop()
+    client.disconnect()
     await redis.close()
-    await stopServer()
   }
 
   get #running(): StartedStore {
@@ -99,8 +107,9 @@ export class ScriptStore {
     return this.#started
   }
 
-  get server(): TestRedis {
-    return this.#running.server
+  /** The node that has the keys of the queue. */
+  get node(): TestRedis {
+    return this.#running.node
   }
 
   get client(): Client {

@@ -3,8 +3,8 @@ import type { QueueOptions } from '../../../src/engine/queue-options.ts'
 import { ScriptStore } from './script-store.ts'
 
 /**
- * The store of a test file, on a server of its own from the first test to the last. Each test begins with a registered
- * queue that holds nothing, and fails if a script met a key too late.
+ * The store of a test file, on a server that only it uses from the first test to the last. Each test begins with a
+ * registered queue that holds nothing, and fails if a script met a key too late.
  * @param options - Of the queue.
  */
 export function useScriptStore(options: QueueOptions = {}): ScriptStore {
