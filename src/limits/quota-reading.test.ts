@@ -138,4 +138,19 @@ describe('what is left', () => {
 
     expect(quotaReadingOf(headers, now + 3_600_000)?.resetInMs).toBe(60_000)
   })
+
+  it.each([
+    ['by ours, which is finer, while a Date in whole seconds fits it', 730, 59_270],
+    ['by ours when the answer was on its way for a moment', 1_499, 58_501],
+    ['by the Date when ours is ahead', 1_500, 60_000],
+    ['by the Date when ours is behind', -1, 60_000],
+  ])('is measured %s', (_, aheadMs, resetInMs) => {
+    const headers = {
+      date: 'Sun, 06 Nov 1994 08:49:37 GMT',
+      'x-ratelimit-remaining': '5',
+      'x-ratelimit-reset': '784111837',
+    }
+
+    expect(quotaReadingOf(headers, now + aheadMs)?.resetInMs).toBe(resetInMs)
+  })
 })

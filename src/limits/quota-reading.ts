@@ -14,6 +14,9 @@ import {
 const LARGEST = 1e15
 const LONGEST_MS = 366 * 86_400_000
 
+/** A `Date` is in whole seconds, and the answer was on its way for a while. */
+const DATE_HOLDS_FOR_MS = 1_500
+
 export interface QuotaReading {
   readonly remaining: number
   /** Until the upstream starts over. */
@@ -23,11 +26,11 @@ export interface QuotaReading {
 }
 
 /**
- * Undefined when the answer does not say both what is left and until when. Instants are measured against the answer's own
- * `Date`: the upstream's clock said both. Of several budgets the one with least left counts.
+ * Undefined when the answer does not say both what is left and until when. Instants are by the upstream's clock. Of several
+ * budgets the one with least left counts.
  */
 export function quotaReadingOf(headers: AnswerHeaders, nowMs: number = Date.now()): QuotaReading | undefined {
-  const at = dateOf(headers) ?? nowMs
+  const at = upstreamNow(headers, nowMs)
   return (
     standardReading(headers) ??
     threeHeaders(headers, 'ratelimit', at) ??
@@ -35,6 +38,12 @@ export function quotaReadingOf(headers: AnswerHeaders, nowMs: number = Date.now(
     threeHeaders(headers, 'x-rate-limit', at) ??
     ofRequestsAndTokens(headers, at)
   )
+}
+
+/** Our clock, which is finer, while the answer's own `Date` does not contradict it. */
+function upstreamNow(headers: AnswerHeaders, nowMs: number): number {
+  const date = dateOf(headers) ?? nowMs
+  return nowMs >= date && nowMs < date + DATE_HOLDS_FOR_MS ? nowMs : date
 }
 
 /** `RateLimit: "default";r=50;t=30` with `RateLimit-Policy: "default";q=100;w=60`, or `limit=100, remaining=50, reset=30`. */

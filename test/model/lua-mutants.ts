@@ -353,9 +353,14 @@ export const luaMutants: readonly LuaMutant[] = [
     becomes: 'return 1',
   },
   {
-    what: 'a quota lets wait for less than a second',
-    line: 'return max(member.reset, state.now + SHORTEST_WAIT)',
-    becomes: 'return member.reset',
+    what: 'an answer that was counted before others says what is left',
+    line: 'elseif remaining < member.told and reset >= member.reset - SAME then',
+    becomes: 'elseif reset >= member.reset - SAME then',
+  },
+  {
+    what: 'an answer of an earlier start-over says what is left',
+    line: 'elseif remaining < member.told and reset >= member.reset - SAME then',
+    becomes: 'elseif remaining < member.told then',
   },
   {
     what: 'an answer raises what is left',

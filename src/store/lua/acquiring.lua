@@ -14,6 +14,8 @@ local max, min, floor, huge = math.max, math.min, math.floor, math.huge
 
 -- Where nobody knows when: ask again then.
 local ASK_AGAIN = 1000000
+-- An upstream's clock is not ours: who asks by hand is told no instant that is nearer.
+local SHORTEST_QUOTA_WAIT = 1000000
 -- A low caller is told a later instant than the high one, who would else have to race with it.
 local BEHIND_HIGH = 10000
 
@@ -98,6 +100,9 @@ local function instant(found, permits, now, level)
   local latest, last = 0, nil
   for _, entry in ipairs(found) do
     local at = entry.state.meter.instant(entry.state, permits)
+    if at > now and entry.state.rule.kind == "quota" then
+      at = max(at, now + SHORTEST_QUOTA_WAIT)
+    end
     if level == "low" and entry.high > now then
       at = max(at, entry.high + BEHIND_HIGH)
     end

@@ -2,8 +2,9 @@
 -- job is granted by the one with most left. A quota without a pool is a pool of one without a name.
 --
 -- A rule is { name, kind, threshold, members }. Of each member: what remains (-1: unknown), when the upstream starts
--- over, since when that has been so, the upstream's own limit (0: unknown) and what is in flight: granted to jobs that
--- have not ended. While nothing is known, one job at a time goes out to ask.
+-- over, since when that has been so, the upstream's own limit (0: unknown), what is in flight: granted to jobs that
+-- have not ended, and the least that an answer said of it (`told`). While nothing is known, one job at a time goes out
+-- to ask.
 local time = require "time"
 
 local quota = {}
@@ -14,27 +15,27 @@ local SECOND = 1000000
 local UNKNOWN = -1
 -- Two answers that say when the upstream starts over mean the same within this.
 local SAME = 5 * SECOND
-local SHORTEST_WAIT = SECOND
 local ONE = { "" }
 
 local function fresh(name)
-  return { name = name, remaining = UNKNOWN, reset = 0, since = 0, limit = 0, flying = 0 }
+  return { name = name, remaining = UNKNOWN, reset = 0, since = 0, limit = 0, flying = 0, told = 0 }
 end
 
--- The state is "restarts", then of each member "|name,remaining,reset,since,limit,flying". After a restart nothing is
--- known: answers may have been lost. What is in flight has its leases, and stays.
+-- The state is "restarts", then of each member "|name,remaining,reset,since,limit,flying,told". After a restart nothing
+-- is known: answers may have been lost. What is in flight has its leases, and stays.
 function quota.open(rule, stored, _, queue, now)
   local state = { meter = quota, rule = rule, now = now, closed_until = 0, members = {}, changed = false }
   local known = {}
   if stored then
     local restarts = tonumber(string.match(stored, "^%d+"))
-    for name, remaining, reset, since, limit, flying in
-      string.gmatch(stored, "|([^,]*),(%-?%d+),(%d+),(%d+),(%d+),(%d+)")
+    for name, remaining, reset, since, limit, flying, told in
+      string.gmatch(stored, "|([^,]*),(%-?%d+),(%d+),(%d+),(%d+),(%d+),(%d+)")
     do
       local member = fresh(name)
       member.limit, member.flying = tonumber(limit), tonumber(flying)
       if restarts == queue.restarts and tonumber(reset) > now then
         member.remaining, member.reset, member.since = tonumber(remaining), tonumber(reset), tonumber(since)
+        member.told = tonumber(told)
       end
       known[name] = member
     end
@@ -94,7 +95,7 @@ local function instant(state, member, permits)
   if member.remaining == UNKNOWN then
     return member.flying == 0 and 0 or state.frees_at or time.NEVER
   end
-  return max(member.reset, state.now + SHORTEST_WAIT)
+  return member.reset
 end
 
 function quota.instant(state, permits)
@@ -175,8 +176,10 @@ function quota.refund(state, permits, fence, name)
   end
 end
 
--- What an answer says. A later start-over replaces what is known; the same keeps the smaller remainder; an earlier one
--- can only lower it, and one that is over says nothing. What is in flight the upstream may not have counted yet.
+-- What an answer says. A later start-over replaces what is known; of the same the least that was told counts; an
+-- earlier one can only lower it, and one that is over says nothing. What is in flight the upstream may not have counted
+-- yet. The answer that says least was counted last of all that have told: what it leaves is known anew, so what was
+-- taken off for calls that earlier answers turn out to have counted comes back.
 function quota.learn(state, name, remaining, reset, limit)
   local member = find(state, name or "")
   if not member or reset <= state.now then
@@ -187,7 +190,9 @@ function quota.learn(state, name, remaining, reset, limit)
     member.limit = limit
   end
   if member.remaining == UNKNOWN or reset > member.reset + SAME then
-    member.remaining, member.reset, member.since = left, reset, state.now
+    member.remaining, member.reset, member.since, member.told = left, reset, state.now, remaining
+  elseif remaining < member.told and reset >= member.reset - SAME then
+    member.remaining, member.told = left, remaining
   else
     member.remaining = min(member.remaining, left)
   end
@@ -206,7 +211,7 @@ function quota.stored(state, queue)
   local texts = { string.format("%d", queue.restarts) }
   for i, member in ipairs(state.members) do
     local numbers = string.format(
-      "%d,%d,%d,%d,%d", member.remaining, member.reset, member.since, member.limit, member.flying
+      "%d,%d,%d,%d,%d,%d", member.remaining, member.reset, member.since, member.limit, member.flying, member.told
     )
     texts[i + 1] = member.name .. "," .. numbers
   end

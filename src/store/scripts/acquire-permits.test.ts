@@ -99,7 +99,7 @@ it('reserves of a quota for a minute', async () => {
   await ask([1])
 
   expect((await store.dump()).limits).toMatchObject({
-    hash: { 'queue/queue/quota': '0|,-1,0,0,0,1', 'queue/queue/quota/reserved': '|1000,1,' },
+    hash: { 'queue/queue/quota': '0|,-1,0,0,0,1,0', 'queue/queue/quota/reserved': '|1000,1,' },
   })
   await store.submit('a', 1)
   const waiting = await store.claim(1, { idleForMs: 5_000 })

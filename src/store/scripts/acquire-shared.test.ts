@@ -87,6 +87,17 @@ it('charges a quota for callers together, once it is known what is left', async 
   expect((await store.dump())['@limits']).toMatchObject({ hash: { 'left/reserved': '|1000,3,' } })
 })
 
+it('lets nobody who asks by hand wait for a quota for less than a second', async () => {
+  await begin({ left: { kind: 'quota', threshold: 0 }, slow })
+  const reading = { remaining: 0, resetInMs: 5, limit: 10 }
+  const lesson = { limit: 'left', permits: 1, fence: '', pushback: undefined, reading, nowUs: store.nowUs }
+  await learnShared(store.groupRequests(), lesson)
+
+  expect(await answersTo([1], { limits: ['left'] })).toEqual(['1000 ms'])
+  expect(await answersTo([1, 4], { limits: ['slow'] })).toEqual(['yes 1', '333.336 ms'])
+  expect(await answersTo([4], { limits: ['left', 'slow'] })).toEqual(['1000 ms'])
+})
+
 it('charges all limits or none', async () => {
   await begin({ slow, daily })
   const both = { limits: ['slow', 'daily'] }
@@ -154,7 +165,7 @@ it('takes back from a pool what its members had granted too late: they are free 
 
   expect(again).toMatchObject({ answers: [{ grant: { tokens: 'x' } }, { grant: { tokens: 'y' } }] })
   expect((await store.dump())['@limits']).toMatchObject({
-    hash: { tokens: '0|x,-1,0,0,0,1|y,-1,0,0,0,1', 'tokens/reserved': '|1000,1,x|1000,1,y' },
+    hash: { tokens: '0|x,-1,0,0,0,1,0|y,-1,0,0,0,1,0', 'tokens/reserved': '|1000,1,x|1000,1,y' },
   })
 })
 
@@ -166,13 +177,13 @@ it('names the member of a pool, and counts it as in flight until a minute has pa
     answers: [{ grant: { tokens: 'x' } }, { grant: { tokens: 'y' } }, { isGranted: false, waitUs: 60_000_000 }],
   })
   expect((await store.dump())['@limits']).toMatchObject({
-    hash: { tokens: '0|x,-1,0,0,0,1|y,-1,0,0,0,1', 'tokens/reserved': '|1000,1,x|1000,1,y' },
+    hash: { tokens: '0|x,-1,0,0,0,1,0|y,-1,0,0,0,1,0', 'tokens/reserved': '|1000,1,x|1000,1,y' },
   })
 
   store.now += 60_000_000
   expect(await answersTo([1], { limits: ['tokens'] })).toEqual(['yes undefined'])
   expect((await store.dump())['@limits']).toMatchObject({
-    hash: { tokens: '0|x,-1,0,0,0,1|y,-1,0,0,0,0', 'tokens/reserved': '|1060,1,x' },
+    hash: { tokens: '0|x,-1,0,0,0,1,0|y,-1,0,0,0,0,0', 'tokens/reserved': '|1060,1,x' },
   })
 })
 

@@ -27,10 +27,8 @@ function tell(claim: ClaimReply, lesson: Lesson, wanted = 0): Promise<ClaimReply
 /** `remaining,reset,since,limit,flying` of the queue's quota. */
 async function member(name = ''): Promise<string | undefined> {
   const text = await store.client.hget(store.keys().limits, 'queue/queue/quota')
-  return text
-    ?.split('|')
-    .find((each) => each.startsWith(`${name},`))
-    ?.slice(name.length + 1)
+  const found = text?.split('|').find((each) => each.startsWith(`${name},`))
+  return found?.split(',').slice(1, 6).join(',')
 }
 
 const count = ({ jobs }: ClaimReply) => jobs.length / 2
@@ -45,7 +43,7 @@ describe('a quota of which nothing is known', () => {
     const next = await store.claim(5, { finished: finishedAs(probe.reply, succeeded) })
 
     expect(shortly(probe.reply)).toBe('a1')
-    expect(probe.changes.limits).toEqual({ 'queue/queue/quota': '0|,-1,0,0,0,1' })
+    expect(probe.changes.limits).toEqual({ 'queue/queue/quota': '0|,-1,0,0,0,1,0' })
     expect(count(meanwhile)).toBe(0)
     expect(shortly(next)).toBe('a2')
   })
@@ -141,12 +139,12 @@ describe('a quota', () => {
     expect([count(early), count(await store.claim(30))]).toEqual([0, 1])
   })
 
-  it('lets nobody wait for less than a second', async () => {
+  it('wakes whom it denies just before the upstream starts over when that happens, not a second later', async () => {
     await known(0, 2)
     await store.finish(await store.claim(30), succeeded)
-    store.now += 60 * SECOND - 1_000
+    store.now += 60 * SECOND - 5_000
 
-    expect((await store.claim(1, { idleForMs: 120_000 })).waitMs).toBe(1_000)
+    expect((await store.claim(1, { idleForMs: 120_000 })).waitMs).toBe(5)
   })
 
   it.each([
@@ -173,6 +171,21 @@ describe('a quota', () => {
     await tell(probe, read(40))
 
     expect(await member()).toBe('36,1060000000,1000000000,0,4')
+  })
+
+  it('gives that back when an answer shows that the upstream had counted it', async () => {
+    await known(0, 50)
+    const [first, ...others] = [await store.claim(1), await store.claim(1), await store.claim(1), await store.claim(1)]
+
+    await tell(first as ClaimReply, read(46))
+    const doubtful = await member()
+    for (const [at, claim] of others.entries()) await tell(claim, read(49 - at))
+    const stillDoubtful = await member()
+    await tell(await store.claim(1), read(45))
+
+    expect(doubtful).toBe('43,1060000000,1000000000,0,3')
+    expect(stillDoubtful).toBe('43,1060000000,1000000000,0,0')
+    expect(await member()).toBe('45,1060000000,1000000000,0,0')
   })
 
   it('is not raised by answers that come in another order than they were given', async () => {

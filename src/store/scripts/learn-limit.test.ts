@@ -30,7 +30,7 @@ it('feeds a quota, ends the reservation, and wakes who waits for the answer', as
 
   expect(reply).toBe(true)
   expect(changes).toMatchObject({
-    limits: { 'queue/queue/quota': '0|,10,1060000000,1000000000,100,0', 'queue/queue/quota/reserved': '' },
+    limits: { 'queue/queue/quota': '0|,10,1060000000,1000000000,100,0,10', 'queue/queue/quota/reserved': '' },
     'wake:me': ['work'],
   })
   expect(shortly(await store.claim(2))).toBe('a1 a2')
@@ -55,7 +55,7 @@ it('feeds the member of a pool that granted the call', async () => {
   await learn({ reading, member: 'y' })
 
   expect((await store.dump()).limits).toMatchObject({
-    hash: { 'queue/queue/quota': '0|x,-1,0,0,0,1|y,10,1060000000,1000000000,100,0' },
+    hash: { 'queue/queue/quota': '0|x,-1,0,0,0,1,0|y,10,1060000000,1000000000,100,0,10' },
   })
 })
 
@@ -97,7 +97,7 @@ it('teaches a limit that other queues share for all of them, and wakes those', a
 
   const { changes } = await store.changesOf(() => learn({ limit: 'upstream', reading }))
 
-  expect(changes).toMatchObject({ '@limits': { gitlab: '0|,10,1060000000,1000000000,100,0' } })
+  expect(changes).toMatchObject({ '@limits': { gitlab: '0|,10,1060000000,1000000000,100,0,10' } })
   expect(shortly(await store.claim(1, {}, 'worker-a'))).toBe('a1')
   store.use('b')
   expect((await store.dump())['wake:worker-b']).toBeDefined()

@@ -28,7 +28,7 @@ it('feeds a quota, ends the reservation, and wakes a queue that waits for the an
   await learn({ reading })
 
   expect((await store.dump())['@limits']).toMatchObject({
-    hash: { gitlab: '0|,10,1060000000,1000000000,100,0', 'gitlab/reserved': '' },
+    hash: { gitlab: '0|,10,1060000000,1000000000,100,0,10', 'gitlab/reserved': '' },
   })
   expect(Object.keys(await store.dump())).toContain('wake:me')
   expect(shortly(await store.claim(2))).toBe('a1 a2')
@@ -42,7 +42,7 @@ it('keeps what others have reserved of a pool', async () => {
   await learn({ reading, member: 'y' })
 
   expect((await store.dump())['@limits']).toMatchObject({
-    hash: { gitlab: '0|x,-1,0,0,0,1|y,10,1060000000,1000000000,100,0', 'gitlab/reserved': '|1000,1,x' },
+    hash: { gitlab: '0|x,-1,0,0,0,1,0|y,10,1060000000,1000000000,100,0,10', 'gitlab/reserved': '|1000,1,x' },
   })
 })
 

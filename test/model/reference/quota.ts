@@ -9,7 +9,7 @@ const SECOND = 1_000_000
 interface Member {
   readonly name: string
   /** Undefined: unknown. */
-  left: { remaining: number; reset: number; since: number } | undefined
+  left: { remaining: number; reset: number; since: number; told: number } | undefined
   limit: number
   flying: number
 }
@@ -21,16 +21,21 @@ export class OpenQuota implements Meter {
   readonly #context: MeterContext
   readonly #members: readonly Member[]
 
-  /** @param stored - `restarts|name,remaining,reset,since,limit,flying|…` */
+  /** @param stored - `restarts|name,remaining,reset,since,limit,flying,told|…` */
   constructor(rule: QuotaRule, stored: string | undefined, context: MeterContext, isAnyRunning: boolean) {
     this.#rule = rule
     this.#context = context
     const [restarts = '', ...texts] = stored?.split('|') ?? []
     const known = texts.map((text): Member => {
       const [name = '', ...numbers] = text.split(',')
-      const [remaining = 0, reset = 0, since = 0, limit = 0, flying = 0] = numbers.map(Number)
+      const [remaining = 0, reset = 0, since = 0, limit = 0, flying = 0, told = 0] = numbers.map(Number)
       const isKnown = Number(restarts) === context.restarts.count && reset > context.now && remaining >= 0
-      return { name, left: isKnown ? { remaining, reset, since } : undefined, limit, flying: isAnyRunning ? flying : 0 }
+      return {
+        name,
+        left: isKnown ? { remaining, reset, since, told } : undefined,
+        limit,
+        flying: isAnyRunning ? flying : 0,
+      }
     })
     this.#members = (rule.members ?? ['']).map(
       (name) => known.find((member) => member.name === name) ?? { name, left: undefined, limit: 0, flying: 0 },
@@ -64,7 +69,7 @@ export class OpenQuota implements Meter {
   #instantOf(member: Member, permits: number): number {
     if (this.#availableOf(member) >= permits) return 0
     if (!member.left) return member.flying === 0 ? 0 : NEVER
-    return Math.max(member.left.reset, this.#context.now + SECOND)
+    return member.left.reset
   }
 
   furtherInstant(permits: number, name: string | undefined): number {
@@ -111,8 +116,14 @@ export class OpenQuota implements Meter {
     if (!member || reset <= now) return false
     const left = Math.max(0, remaining - member.flying)
     if (limit > 0) member.limit = limit
-    if (!member.left || reset > member.left.reset + 5 * SECOND) member.left = { remaining: left, reset, since: now }
-    else member.left.remaining = Math.min(member.left.remaining, left)
+    const known = member.left
+    if (!known || reset > known.reset + 5 * SECOND) {
+      member.left = { remaining: left, reset, since: now, told: remaining }
+    } else if (remaining < known.told && reset >= known.reset - 5 * SECOND) {
+      member.left = { ...known, remaining: left, told: remaining }
+    } else {
+      known.remaining = Math.min(known.remaining, left)
+    }
     return true
   }
 
@@ -131,7 +142,7 @@ export class OpenQuota implements Meter {
 
   text(): string {
     const of = ({ name, left, limit, flying }: Member): string =>
-      [name, left?.remaining ?? -1, left?.reset ?? 0, left?.since ?? 0, limit, flying].join(',')
+      [name, left?.remaining ?? -1, left?.reset ?? 0, left?.since ?? 0, limit, flying, left?.told ?? 0].join(',')
     return [this.#context.restarts.count, ...this.#members.map(of)].join('|')
   }
 }
