@@ -57,6 +57,21 @@ export const luaMutants: readonly LuaMutant[] = [
     becomes: 'if false then',
   },
   {
+    what: 'turns of one claim each have all that the queue can grant',
+    line: 'queue_free = queue_free - got',
+    becomes: '',
+  },
+  {
+    what: 'turns of one claim each have all that the level can grant',
+    line: 'level_free = stands_on == level and level_free - got or level_free',
+    becomes: '',
+  },
+  {
+    what: 'a tenant that has used up its limit stays in line',
+    line: 'if q.limits and (free <= cost or q.limits.active or q.group) then',
+    becomes: 'if false then',
+  },
+  {
     what: 'a level has no limits of its own',
     line: 'if of_level == 0 then',
     becomes: 'if false then',

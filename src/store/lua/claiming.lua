@@ -101,6 +101,7 @@ local function serve(q, tenant, level, allowed, is_guarded)
     count = math.min(claim.left, costs.open(q, tenant, level, rest))
   end
   q.met_suspect = false
+  local cost = 0
   local got, is_held
   if tenant.fields.override then
     got, is_held = take_overridden(q, tenant, level, count)
@@ -113,7 +114,7 @@ local function serve(q, tenant, level, allowed, is_guarded)
       claim.fence = queue.next_fence(q)
     end
     claim.left = claim.left - got
-    local cost = q.budget and q.budget.spent or got
+    cost = q.budget and q.budget.spent or got
     if q.limits then
       granting.charge(q, tenant, level, cost, from)
     end
@@ -134,7 +135,8 @@ local function serve(q, tenant, level, allowed, is_guarded)
     standing.settle(q, tenant)
     return
   end
-  if q.limits then
+  if q.limits and (free <= cost or q.limits.active or q.group) then
+    -- Each job has taken one of it. A strict share, or a limit that is shared, can have less left than that.
     free, until_us, limit = granting.available_to(q, tenant)
   end
   if is_over or (free == 0 and got > 0) then
@@ -167,13 +169,16 @@ local function next_turn(q, level, levels)
   return tenant, level, false
 end
 
--- Serves one level until it has nobody, the limits close it or the hands are full.
+-- Serves one level until it has nobody, the limits close it or the hands are full. What the queue and the level can
+-- grant is asked when it is used up: meanwhile each job takes one of it. Not where jobs can cost more, or other queues
+-- share a limit.
 local function claim_level(q, level, levels)
   local claim = q.claim
   local is_limited = q.limits and (q.limits.queue[1] or q.limits[level][1])
-  local queue_free, level_free = huge, huge
+  local asks_always = q.has_costs or q.group
+  local queue_free, level_free = is_limited and 0 or huge, huge
   while claim.left > 0 and claim.looks < turns.LOOKS and q.bytes_left > 0 do
-    if is_limited then
+    if is_limited and (queue_free == 0 or level_free == 0 or asks_always) then
       queue_free, level_free = granting.room(q, level, levels)
       if queue_free == 0 or level_free == 0 then
         return
@@ -184,12 +189,15 @@ local function claim_level(q, level, levels)
       return
     end
     claim.looks = claim.looks + 1
-    local free = level_free
+    local free, left = level_free, claim.left
     if q.limits and stands_on ~= level then
       free = granting.available(q, stands_on)
     end
     if free > 0 then
       serve(q, tenant, stands_on, queue_free < free and queue_free or free, is_guarded)
+      local got = left - claim.left
+      queue_free = queue_free - got
+      level_free = stands_on == level and level_free - got or level_free
     end
     if claim.saves_up and (claim.is_closed or claim.saves_up == level) then
       return
