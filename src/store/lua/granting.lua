@@ -18,7 +18,11 @@ end
 
 -- What a tenant's own limits can grant; when that is nothing, until when and which of them.
 function granting.available_to(q, tenant)
-  return limits.available(tenant.limits or limits.of_tenant(q, tenant))
+  local states = tenant.limits or limits.of_tenant(q, tenant)
+  if not states[1] then
+    return huge
+  end
+  return limits.available(states)
 end
 
 -- A limit of the queue or a level has nothing to grant. It denies nobody when nobody is in line for it.

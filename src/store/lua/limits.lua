@@ -350,13 +350,17 @@ end
 
 -- For the jobs of the claim behind the place `from`. Answers for how long the grant keeps, nil: for ever.
 function limits.charge(q, tenant, level, permits, fence, from)
-  local of_queue, of_level, shortest = q.limits.queue, q.limits[level], nil
-  if of_queue[1] or of_level[1] then
+  local of_queue, of_level, of_tenant, shortest = q.limits.queue, q.limits[level], tenant.limits, nil
+  if of_queue[1] then
     shortest = charge_all(q, "queue", of_queue, permits, fence, nil, level, from)
+  end
+  if of_level[1] then
     shortest = charge_all(q, level, of_level, permits, fence, shortest, level, from)
   end
-  local of_tenant = tenant.limits or limits.of_tenant(q, tenant)
-  return charge_all(q, "tenant", of_tenant, permits, fence, shortest, level, from)
+  if of_tenant[1] then
+    shortest = charge_all(q, "tenant", of_tenant, permits, fence, shortest, level, from)
+  end
+  return shortest
 end
 
 local function charge_further(q, scope, states, permits, fence, members, shortest)
