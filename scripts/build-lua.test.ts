@@ -160,14 +160,14 @@ describe('a script', () => {
 
 describe('a module', () => {
   it('stands once before all that require it, which find it once', () => {
-    luaModule('limits', 'local b = require "token-bucket"', 'return b')
-    luaModule('token-bucket', 'local bucket = {}', 'return bucket')
+    luaModule('limits', 'local b = require "token_bucket"', 'return b')
+    luaModule('token_bucket', 'local bucket = {}', 'return bucket')
     script(
       'ask',
       '#!lua',
       '-- Asks.',
       'local limits = require "limits"',
-      'local bucket = require "token-bucket"',
+      'local bucket = require "token_bucket"',
       'return bucket',
     )
 
@@ -272,6 +272,12 @@ describe('a mistake is named with file and line', () => {
       'lua/limits.lua:2: there is no bucket.refund',
       'scripts/ask.lua:4: there is no b.chrage',
     ])
+  })
+
+  it('a module whose name is none in Lua', () => {
+    luaModule('token-bucket', 'local bucket = {}', 'return bucket')
+
+    expect(problems()).toEqual(['lua/token-bucket.lua:1: a module has a name that Lua can have: with _ between words'])
   })
 
   it('a circle of modules', () => {

@@ -71,7 +71,6 @@ interface LuaFile {
 }
 
 interface LuaModule extends LuaFile {
-  identifier: string
   /** What it calls itself. */
   table: string
   /** What others find in its table. */
@@ -139,10 +138,6 @@ function camelCase(name: string): string {
   return name.replace(/[-_]+([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-function identifierOf(moduleName: string): string {
-  return moduleName.replaceAll('-', '_')
-}
-
 function luaFiles(folder: string): string[] {
   if (!existsSync(folder)) return []
   return readdirSync(folder)
@@ -170,6 +165,7 @@ class LuaBuilder {
     const path = join(this.#folders.modules, `${name}.lua`)
     if (!existsSync(path)) return undefined
     const file = relative(this.#folders.root, path)
+    if (!/^[a-z]\w*$/.test(name)) this.#report(file, 1, 'a module has a name that Lua can have: with _ between words')
     const original = readLines(path)
     const lines = stripComments(original.join('\n'))
     const last = lines.findLastIndex((line) => line !== '')
@@ -187,9 +183,8 @@ class LuaBuilder {
       if (field !== undefined) fields.add(field)
     }
     // It leaves itself in `modules`, where others find it.
-    const identifier = identifierOf(name)
-    lines[last] = (lines[last] as string).replace(/^return\b/, `modules.${identifier} =`)
-    const module = { ...code, identifier, table, fields }
+    lines[last] = (lines[last] as string).replace(/^return\b/, `modules.${name} =`)
+    const module = { ...code, table, fields }
     this.#modules.set(name, module)
     return module
   }
@@ -404,7 +399,7 @@ function libraryOf(modules: readonly LuaModule[], scripts: readonly LuaScript[])
 
 /** The modules that a file requires, under the names that it has for them. */
 function find({ requires }: LuaFile): string[] {
-  const found = [...requires.values()].map((name) => `modules.${identifierOf(name)}`)
+  const found = [...requires.values()].map((name) => `modules.${name}`)
   return found.length > 0 ? [`local ${[...requires.keys()].join(', ')} = ${found.join(', ')}`] : []
 }
 
