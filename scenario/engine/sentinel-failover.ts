@@ -8,7 +8,6 @@ import type { Figures, Scenario, ScenarioContext } from '../scenario.ts'
 
 // What the replicas may lack when they take over: they stand still for 150 ms before, and a busy machine adds to that.
 const LOSS_WINDOW_MS = 1_000
-const DOWN_AFTER_MS = 1_000
 
 export const scenario: Scenario = {
   name: 'sentinel-failover',
@@ -44,7 +43,7 @@ async function failOver(
   { log, onEnd }: ScenarioContext,
   { times, isDurable }: { times: number; isDurable: boolean },
 ): Promise<Figures> {
-  const sentinels = await startSentinels({ downAfterMs: DOWN_AFTER_MS })
+  const sentinels = await startSentinels()
   onEnd(() => sentinels.stop())
   const durability = isDurable ? { replicas: 1 } : undefined
   const trial = await Trial.start({

@@ -4,7 +4,7 @@ import { Connection, type RedisAddress } from './connection.ts'
 import { NewestKnown } from './newest-known.ts'
 import { reconnectDelayMs } from './reconnect-delay.ts'
 import type { ClusterTarget } from './redis-target.ts'
-import { nameOf, type Whereabouts } from './whereabouts.ts'
+import { type MoveListener, nameOf, type Whereabouts } from './whereabouts.ts'
 
 /** Which node has which slots, as one of them says. A later epoch has seen a later change. */
 interface SlotTable {
@@ -133,7 +133,8 @@ export class ClusterTopology {
     this.#nodes = table.nodes
     for (const { slot, listener } of [...this.#slots]) {
       const master = this.#masters[slot]
-      if (master && before[slot] && nameOf(master) !== nameOf(before[slot])) listener?.(this.#toConnect(master))
+      if (master && before[slot] && nameOf(master) !== nameOf(before[slot]))
+        listener?.(this.#toConnect(master), 'moved')
     }
   }
 
@@ -177,7 +178,7 @@ export class ClusterTopology {
 /** A connection to the master of one slot. */
 interface SlotSeeker {
   readonly slot: number
-  listener: ((address: RedisAddress) => void) | undefined
+  listener: MoveListener | undefined
 }
 
 type SlotRange = [from: number, to: number, ...nodes: [host: string | null, port: number, ...rest: unknown[]][]]

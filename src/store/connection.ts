@@ -163,6 +163,11 @@ export class Connection {
     this.#endWhenRetired()
   }
 
+  /** Ends at once, as a lost one: nobody may believe what the server would still answer. */
+  abandon(reason: Error): void {
+    this.#lose(reason)
+  }
+
   /** Ends the connection; commands that wait for a reply are rejected with an unknown outcome. */
   async close(): Promise<void> {
     const { stream } = this.#client

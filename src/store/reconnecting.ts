@@ -65,7 +65,7 @@ export class ReconnectingRedis implements Redis {
     this.#watch = options.watch
     this.#family = options.family ?? new Set()
     this.#family.add(this)
-    this.#whereabouts.onMove((address) => this.#moveTo(address))
+    this.#whereabouts.onMove((address, how) => this.#moveTo(address, how))
     this.#connecting = this.#connect()
   }
 
@@ -237,10 +237,12 @@ export class ReconnectingRedis implements Redis {
     if (this.#connection && this.#serverId !== serverId) this.#connection.retire(new Error('the server was replaced'))
   }
 
-  #moveTo(address: RedisAddress): void {
+  #moveTo(address: RedisAddress, how: 'moved' | 'replaced'): void {
     if (this.#address && nameOf(this.#address) === nameOf(address)) return
-    if (this.#connection) this.#connection.retire(new Error(`the server is at ${nameOf(address)} now`))
-    else this.#tryElsewhere?.()
+    const reason = new Error(`the server is at ${nameOf(address)} now`)
+    if (!this.#connection) this.#tryElsewhere?.()
+    else if (how === 'moved') this.#connection.retire(reason)
+    else this.#connection.abandon(reason)
   }
 
   #reconnect(connection: Connection, reason: Error): void {

@@ -38,6 +38,8 @@ export class ReplicaWait {
     await this.#redis.ready()
     if (this.#redis.serverId !== serverId) return false
     const answered = await this.#batch(key).answered
+    // A server that hung may answer after another has taken its place, with a replica that has not heard of it either.
+    await this.#redis.ready()
     if (this.#redis.serverId !== serverId) return false
     const { replicas, timeoutMs } = this.#settings
     if (answered < replicas) throw new TooFewReplicasError({ wanted: replicas, answered, timeoutMs })

@@ -6,7 +6,7 @@ import { Connection, type RedisAddress } from './connection.ts'
 import { NewestKnown } from './newest-known.ts'
 import { reconnectDelayMs } from './reconnect-delay.ts'
 import type { SentinelTarget } from './redis-target.ts'
-import { nameOf, type Place, type Whereabouts } from './whereabouts.ts'
+import { type MoveListener, nameOf, type Place, type Whereabouts } from './whereabouts.ts'
 
 /** What one sentinel says. A later epoch has seen a later failover. */
 interface Answer {
@@ -15,7 +15,14 @@ interface Answer {
   readonly epoch: number
 }
 
-const SWITCH = '+switch-master'
+/**
+ * Where sentinels tell of another master, and how to read what they say. The one that leads a failover tells of the promotion
+ * up to a second before any of them tells of the switch: a master that hung goes on meanwhile, takes writes and loses them.
+ */
+const NEWS: Readonly<Record<string, (words: readonly string[]) => { name?: string; host?: string; port?: string }>> = {
+  '+promoted-slave': ([, , host, port, , name]) => definedOnly({ name, host, port }),
+  '+switch-master': ([name, , , host, port]) => definedOnly({ name, host, port }),
+}
 
 /**
  * The sentinels of one master: who it is now, and the news when it is another one. All of them are asked and all are
@@ -25,7 +32,7 @@ export class Sentinels {
   readonly #target: SentinelTarget
   readonly #commandTimeoutMs: number
   readonly #connectionName: string
-  readonly #listeners = new Set<(address: RedisAddress) => void>()
+  readonly #listeners = new Set<MoveListener>()
   readonly #newest = new NewestKnown<Answer>({ areAgreed: nameOneMaster })
   #subscribers: Client[] | undefined
   #isClosed = false
@@ -148,14 +155,13 @@ export class Sentinels {
     subscriber.on('error', () => {})
     let isBack = false
     subscriber.on('ready', () => {
-      subscriber.subscribe(SWITCH).catch(() => {})
+      subscriber.subscribe(...Object.keys(NEWS)).catch(() => {})
       // The master may have changed while nobody listened here.
       if (isBack) this.#askAgain()
       isBack = true
     })
-    // `<name> <old host> <old port> <host> <port>`
-    subscriber.on('message', (_channel: string, text: string) => {
-      const [name, , , host, port] = text.split(' ')
+    subscriber.on('message', (channel: string, text: string) => {
+      const { name, host, port } = NEWS[channel]?.(text.split(' ')) ?? {}
       if (name === this.#target.name && host && port) this.#tell({ host, port: Number(port) })
     })
     return subscriber
@@ -170,7 +176,7 @@ export class Sentinels {
 
   #tell(place: { host: string; port: number }): void {
     if (this.#isClosed) return
-    for (const listener of [...this.#listeners]) listener(this.#addressOf(place))
+    for (const listener of [...this.#listeners]) listener(this.#addressOf(place), 'replaced')
   }
 }
 

@@ -8,6 +8,9 @@ export interface Place {
   serverId?(): Promise<string>
 }
 
+/** @param how - `replaced`: another has taken its place, and what it still says may be lost. */
+export type MoveListener = (address: RedisAddress, how: 'moved' | 'replaced') => void
+
 /** Knows where the server is that one connection, made again and again, is for. */
 export interface Whereabouts {
   /** Asked before each try. Rejects with a StoreUnavailableError when nobody knows. */
@@ -17,7 +20,7 @@ export interface Whereabouts {
   /** The connection is there. */
   reached(): void
   /** Calls `listener` when the server is heard to be elsewhere. Returns what takes it off again. */
-  onMove(listener: (address: RedisAddress) => void): () => void
+  onMove(listener: MoveListener): () => void
   /** No connection will be made any more. */
   close(): void
 }

@@ -10,6 +10,8 @@ import type { Worker } from './worker.ts'
 const FAULT = 'failover'
 // For so long nothing reaches the replicas before the master is lost: what it acknowledges alone is lost with it.
 const LAG_MS = 150
+// No other serves before the lost one is held for dead: what is told to be accepted sooner was on its way by then.
+const ON_ITS_WAY_MS = 1_000
 
 export interface Failover {
   /** When the master could acknowledge nothing more, on the clock of the history. */
@@ -74,7 +76,7 @@ async function wakeUp(sentinels: TestSentinels, master: TestRedis): Promise<void
 
 export interface LostJob {
   readonly job: string
-  /** How long before its failover it was accepted. */
+  /** How long before its failover it was accepted; infinite where none came after that. */
   readonly ageMs: number
 }
 
@@ -97,8 +99,8 @@ export function lostJobs(
     // One that was begun before its acceptance could be told, and forgotten with it, was promised to nobody.
     if (accepted.length === 0) return []
     const at = Math.min(...accepted)
-    const next = failovers.find(({ goneAt }) => goneAt >= at) ?? failovers.at(-1)
-    return { job, ageMs: (next?.goneAt ?? 0) - at }
+    const next = failovers.find(({ goneAt }) => goneAt + ON_ITS_WAY_MS >= at)
+    return { job, ageMs: next ? Math.max(0, next.goneAt - at) : Number.POSITIVE_INFINITY }
   })
 }
 

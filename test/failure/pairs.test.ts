@@ -18,7 +18,7 @@ afterEach(async () => {
 
 describe('two faults at once', () => {
   it('lost replies and a failover: what is repeated at the next master is not done twice', async () => {
-    const sentinels = await startSentinels({ downAfterMs: 1_000 })
+    const sentinels = await startSentinels()
     const proxies = await Promise.all(sentinels.servers.map(({ port }) => TcpProxy.start({ port })))
     for (const proxy of proxies) open.push(() => proxy.close())
     const natMap = Object.fromEntries(

@@ -8,7 +8,7 @@ let trial: Trial
 afterEach(() => trial.stop())
 
 async function start(options: TrialOptions = {}): Promise<TestSentinels> {
-  const sentinels = await startSentinels({ downAfterMs: 1_000 })
+  const sentinels = await startSentinels()
   trial = await Trial.start({ topology: sentinels, queue: { leaseMs: 3_000 }, ...options })
   return sentinels
 }

@@ -7,8 +7,6 @@ import { freePort, ServerProcess } from '../../src/testing/server-process.ts'
 import { until } from './until.ts'
 
 export interface SentinelOptions {
-  /** After so long without an answer a sentinel holds the master for dead. @default 1_000 */
-  downAfterMs?: number
   redis?: StartRedisOptions
 }
 
@@ -34,6 +32,11 @@ export interface TestSentinels {
 
 const NAME = 'mymaster'
 const FAILOVER_MS = 30_000
+/**
+ * After so long without an answer a sentinel holds the master for dead. They ask once a second: with less than two they
+ * sometimes take a master for dead that they have just promoted, and what it has acknowledged is lost with it.
+ */
+const DOWN_AFTER_MS = 2_000
 
 export async function startSentinels(options: SentinelOptions = {}): Promise<TestSentinels> {
   const started: { stop(): Promise<void> }[] = []
@@ -61,7 +64,7 @@ async function start(options: SentinelOptions, started: { stop(): Promise<void> 
     const port = await freePort()
     const sentinel = await ServerProcess.make()
     started.push(sentinel)
-    await startSentinel(sentinel, { port, master: first.port, downAfterMs: options.downAfterMs ?? 1_000 })
+    await startSentinel(sentinel, { port, master: first.port })
     ports.push(port)
     sentinels.push(sentinel)
   }
@@ -72,14 +75,14 @@ async function start(options: SentinelOptions, started: { stop(): Promise<void> 
 
 async function startSentinel(
   sentinel: ServerProcess,
-  { port, master, downAfterMs }: { port: number; master: number; downAfterMs: number },
+  { port, master }: { port: number; master: number },
 ): Promise<void> {
   const lines = [
     `port ${port}`,
     'bind 127.0.0.1',
     `dir ${sentinel.folder}`,
     `sentinel monitor ${NAME} 127.0.0.1 ${master} 2`,
-    `sentinel down-after-milliseconds ${NAME} ${downAfterMs}`,
+    `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
     // Also how long after a failover the next one of the same master may start: twice this.
     `sentinel failover-timeout ${NAME} 3000`,
     `sentinel parallel-syncs ${NAME} 2`,

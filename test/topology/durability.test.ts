@@ -9,7 +9,7 @@ let replicas: readonly TestRedis[]
 const open: Sluice[] = []
 
 beforeAll(async () => {
-  sentinels = await startSentinels({ downAfterMs: 1_000 })
+  sentinels = await startSentinels()
 })
 
 beforeEach(async () => {

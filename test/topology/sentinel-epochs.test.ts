@@ -2,11 +2,13 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { Sentinels } from '../../src/store/sentinel.ts'
 import { RequestReader } from '../support/resp-requests.ts'
+import { until } from '../support/until.ts'
 
 /** As much of a sentinel as is asked: it names whom it is told to. */
 class FakeSentinel {
   master = { port: 1, epoch: 0 }
   readonly #sockets = new Set<Socket>()
+  readonly #listening = new Set<Socket>()
   readonly #server: Server
 
   constructor() {
@@ -15,7 +17,7 @@ class FakeSentinel {
       this.#sockets.add(socket)
       socket.on('error', () => {})
       socket.on('data', (chunk) => {
-        for (const { bytes } of reader.push(chunk)) socket.write(this.#answer(bytes.toString()))
+        for (const { bytes } of reader.push(chunk)) socket.write(this.#answer(bytes.toString(), socket))
       })
     })
   }
@@ -30,10 +32,22 @@ class FakeSentinel {
     await new Promise((resolve) => this.#server.close(resolve))
   }
 
-  #answer(request: string): string {
+  /** To all who listen, once somebody does. */
+  async publish(channel: string, text: string): Promise<void> {
+    await until(async () => this.#listening.size > 0, { what: 'somebody listens' })
+    for (const socket of this.#listening) socket.write(bulks('message', channel, text))
+  }
+
+  #answer(request: string, socket: Socket): string {
     if (request.includes('GET-MASTER-ADDR-BY-NAME')) return bulks('127.0.0.1', String(this.master.port))
     if (request.includes('SENTINEL')) return bulks('config-epoch', String(this.master.epoch))
-    if (request.toUpperCase().includes('SUBSCRIBE')) return '*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n'
+    if (request.toUpperCase().includes('SUBSCRIBE')) {
+      this.#listening.add(socket)
+      const channels = request.match(/^\+\S+$/gm) ?? []
+      return channels
+        .map((name, at) => `*3\r\n$9\r\nsubscribe\r\n$${name.length}\r\n${name}\r\n:${at + 1}\r\n`)
+        .join('')
+    }
     return '+OK\r\n'
   }
 }
@@ -83,4 +97,23 @@ it('stays with the news while the one that told it is away, whatever the others 
 
   expect([before, await found()]).toEqual([2_222, 2_222])
   fakes.shift()
+})
+
+it.each([
+  ['+promoted-slave', 'slave 127.0.0.1:2222 127.0.0.1 2222 @ mymaster 127.0.0.1 1111', [2_222]],
+  ['+promoted-slave', 'slave 127.0.0.1:2222 127.0.0.1 2222 @ another 127.0.0.1 1111', []],
+  ['+switch-master', 'mymaster 127.0.0.1 1111 127.0.0.1 2222', [2_222]],
+  ['+switch-master', 'another 127.0.0.1 1111 127.0.0.1 2222', []],
+])('hears of the next master by %s: %s', async (channel, text, expected) => {
+  const [fake] = fakes as [FakeSentinel]
+  const whereabouts = sentinels.whereabouts()
+  const told: (number | undefined)[] = []
+  whereabouts.onMove(({ port }) => told.push(port))
+  await whereabouts.find(new AbortController().signal)
+
+  await fake.publish(channel, text)
+  await fake.publish('+switch-master', 'mymaster 127.0.0.1 2222 127.0.0.1 3333')
+
+  await until(async () => told.includes(3_333), { what: 'the last is told' })
+  expect(told).toEqual([...expected, 3_333])
 })
