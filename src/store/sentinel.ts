@@ -155,7 +155,8 @@ export class Sentinels {
     subscriber.on('error', () => {})
     let isBack = false
     subscriber.on('ready', () => {
-      subscriber.subscribe(...Object.keys(NEWS)).catch(() => {})
+      // One by one: a user may be allowed to hear one of them only.
+      for (const channel of Object.keys(NEWS)) subscriber.subscribe(channel).catch(() => {})
       // The master may have changed while nobody listened here.
       if (isBack) this.#askAgain()
       isBack = true

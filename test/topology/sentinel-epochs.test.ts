@@ -7,6 +7,8 @@ import { until } from '../support/until.ts'
 /** As much of a sentinel as is asked: it names whom it is told to. */
 class FakeSentinel {
   master = { port: 1, epoch: 0 }
+  /** A channel that nobody may hear. */
+  refused = ''
   readonly #sockets = new Set<Socket>()
   readonly #listening = new Set<Socket>()
   readonly #server: Server
@@ -42,8 +44,9 @@ class FakeSentinel {
     if (request.includes('GET-MASTER-ADDR-BY-NAME')) return bulks('127.0.0.1', String(this.master.port))
     if (request.includes('SENTINEL')) return bulks('config-epoch', String(this.master.epoch))
     if (request.toUpperCase().includes('SUBSCRIBE')) {
-      this.#listening.add(socket)
       const channels = request.match(/^\+\S+$/gm) ?? []
+      if (channels.includes(this.refused)) return '-NOPERM No permissions to access a channel\r\n'
+      this.#listening.add(socket)
       return channels
         .map((name, at) => `*3\r\n$9\r\nsubscribe\r\n$${name.length}\r\n${name}\r\n:${at + 1}\r\n`)
         .join('')
@@ -116,4 +119,18 @@ it.each([
 
   await until(async () => told.includes(3_333), { what: 'the last is told' })
   expect(told).toEqual([...expected, 3_333])
+})
+
+it('hears of the switch where it may not hear of the promotion', async () => {
+  for (const fake of fakes) fake.refused = '+promoted-slave'
+  const [fake] = fakes as [FakeSentinel]
+  const whereabouts = sentinels.whereabouts()
+  const told: (number | undefined)[] = []
+  whereabouts.onMove(({ port }) => told.push(port))
+  await whereabouts.find(new AbortController().signal)
+
+  await fake.publish('+switch-master', 'mymaster 127.0.0.1 1111 127.0.0.1 2222')
+
+  await until(async () => told.length > 0, { what: 'it is told' })
+  expect(told).toEqual([2_222])
 })
