@@ -25,8 +25,8 @@ const alone = [
  */
 const inPairs = ['test/failure/**/*.test.ts', 'test/package/**/*.test.ts', 'test/nestjs/example.test.ts']
 
-/** More than there are cores: most of the time tests wait. */
-const WORKERS = 3
+/** What runs first. More files at a time than there are cores: tests mostly wait. */
+const first = { maxWorkers: 3, sequence: { groupOrder: 0 } }
 
 function testFiles(): string[] {
   return ['src', 'test', 'scenario', 'scripts'].flatMap((folder) =>
@@ -71,8 +71,7 @@ export default defineConfig({
           name: 'together',
           include: ['{src,test,scenario,scripts}/**/*.test.ts'],
           exclude: [...scripts, ...alone, ...inPairs, ...leftOutFiles],
-          maxWorkers: WORKERS,
-          sequence: { groupOrder: 0 },
+          ...first,
         },
       },
       {
@@ -82,8 +81,7 @@ export default defineConfig({
           include: scripts,
           exclude: leftOutFiles,
           isolate: false,
-          maxWorkers: WORKERS,
-          sequence: { groupOrder: 0 },
+          ...first,
         },
       },
       {
@@ -94,8 +92,7 @@ export default defineConfig({
           exclude: [...longScripts, ...leftOutFiles],
           env: { SCRIPTS_RUN_ON: 'cluster-of-three' },
           isolate: false,
-          maxWorkers: WORKERS,
-          sequence: { groupOrder: 0 },
+          ...first,
         },
       },
       {

@@ -2,13 +2,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { RedisSentinels } from '../../src/index.ts'
-import { type StartRedisOptions, startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
+import { startRedis, type TestRedis } from '../../src/testing/redis-server.ts'
 import { freePort, ServerProcess } from '../../src/testing/server-process.ts'
 import { until } from './until.ts'
-
-export interface SentinelOptions {
-  redis?: StartRedisOptions
-}
 
 /** A real master with two replicas, watched by three real sentinels. */
 export interface TestSentinels {
@@ -38,20 +34,20 @@ const FAILOVER_MS = 30_000
  */
 const DOWN_AFTER_MS = 2_000
 
-export async function startSentinels(options: SentinelOptions = {}): Promise<TestSentinels> {
+export async function startSentinels(): Promise<TestSentinels> {
   const started: { stop(): Promise<void> }[] = []
   try {
-    return await start(options, started)
+    return await start(started)
   } catch (error) {
     await Promise.all(started.map((each) => each.stop()))
     throw error
   }
 }
 
-async function start(options: SentinelOptions, started: { stop(): Promise<void> }[]): Promise<TestSentinels> {
-  const config = { 'repl-diskless-sync-delay': 0, 'repl-timeout': 10, ...options.redis?.config }
+async function start(started: { stop(): Promise<void> }[]): Promise<TestSentinels> {
+  const config = { 'repl-diskless-sync-delay': 0, 'repl-timeout': 10 }
   const server = async (more: Record<string, string | number>) => {
-    const redis = await startRedis({ ...options.redis, config: { ...config, ...more } })
+    const redis = await startRedis({ config: { ...config, ...more } })
     started.push(redis)
     return redis
   }

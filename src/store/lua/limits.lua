@@ -348,7 +348,8 @@ local function charge_all(q, scope, states, permits, fence, shortest, level, fro
   return shortest
 end
 
--- For the jobs of the claim behind the place `from`. Answers for how long the grant keeps, nil: for ever.
+-- For the jobs of the claim behind the place `from`, of a tenant whose limits were asked before. Answers for how long
+-- the grant keeps, nil: for ever.
 function limits.charge(q, tenant, level, permits, fence, from)
   local of_queue, of_level, of_tenant, shortest = q.limits.queue, q.limits[level], tenant.limits, nil
   if of_queue[1] then
