@@ -44,7 +44,7 @@ class FakeSentinel {
     if (request.includes('GET-MASTER-ADDR-BY-NAME')) return bulks('127.0.0.1', String(this.master.port))
     if (request.includes('SENTINEL')) return bulks('config-epoch', String(this.master.epoch))
     if (request.toUpperCase().includes('SUBSCRIBE')) {
-      const channels = request.match(/^\+\S+$/gm) ?? []
+      const channels: string[] = request.match(/^\+\S+$/gm) ?? []
       if (channels.includes(this.refused)) return '-NOPERM No permissions to access a channel\r\n'
       this.#listening.add(socket)
       return channels
