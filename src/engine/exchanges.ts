@@ -13,6 +13,12 @@ import type { RunEnds } from './run-ends.ts'
 import { tellEach } from './tell-each.ts'
 import { UntoldJobs } from './untold-jobs.ts'
 
+/** What has ended: see ClaimRequest. */
+export interface Told {
+  readonly finished: readonly FinishedJob[]
+  readonly untold: ReadonlyMap<string, number>
+}
+
 interface ExchangeParts {
   readonly queue: string
   readonly requests: Requests
@@ -21,7 +27,7 @@ interface ExchangeParts {
   /** The store has been told of these, or may never be: their leases are not renewed for them. Once for each. */
   readonly onTold: (finished: readonly FinishedJob[]) => void
   /** What a claim says of the pool as it is at the moment. */
-  readonly asking: () => Omit<ClaimRequest, 'wanted' | 'finished' | 'untold'>
+  readonly asking: (wanted: number, told: Told) => ClaimRequest
 }
 
 /**
@@ -102,7 +108,7 @@ export class Exchanges {
 
   async #call(wanted: number, finished: readonly FinishedJob[], giveUpAfterMs?: number): Promise<ClaimReply> {
     const { requests, ends, asking, onTold } = this.#parts
-    const claim = { ...asking(), wanted, finished, untold: this.#untold.take(finished) }
+    const claim = asking(wanted, { finished, untold: this.#untold.take(finished) })
     const reply = await finishAndClaim(requests, claim, giveUpAfterMs)
     onTold(this.#unrenewed.size === 0 ? finished : finished.filter((job) => !this.#unrenewed.delete(job)))
     ends.stored(finished, reply.stale)

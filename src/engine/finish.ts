@@ -43,15 +43,15 @@ export function finishedJob(
   action: FinishedInAction | undefined,
   lesson: Lesson | undefined,
 ): FinishedJob {
-  const { fence, key: jobKey, tenantToken: tenant, standing } = job
+  const { fence, key: jobKey, place, standing } = job
   if (!job.isSpecial && !lesson) {
-    return action ? { fence, jobKey, tenant, standing, finish, action } : { fence, jobKey, tenant, standing, finish }
+    return action ? { fence, jobKey, place, standing, finish, action } : { fence, jobKey, place, standing, finish }
   }
   const member = lesson && memberFor(job, lesson)
   return {
     fence,
     jobKey,
-    tenant,
+    place,
     standing,
     finish,
     ...(action ? { action } : {}),

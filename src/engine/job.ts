@@ -1,4 +1,5 @@
-import { actionOfLane, fromToken, isOrderedLane, type Level } from '../store/names.ts'
+import { type JobPlace, placeOfKey } from '../store/job-place.ts'
+import type { Level } from '../store/names.ts'
 import { damagedRecord, decodeRecord, type JobRecord } from '../store/record.ts'
 
 /** A job as its handler sees it. */
@@ -25,7 +26,6 @@ export interface Job<Payload = unknown> {
 /** By the name of each limit that is a pool: its member whose budget pays for the job. */
 export type GrantedBy = Readonly<Record<string, string>>
 
-const noParts: readonly string[] = []
 const standingPattern = /^\^(high|normal|low)(&[^\n]*)?\n/
 const noGrant: GrantedBy = {}
 
@@ -36,12 +36,7 @@ export class LeasedJob implements Job {
   readonly standing: Level
   readonly fence: string
   readonly record: JobRecord
-  readonly level: Level
-  readonly lane: string
-  readonly tenant: string
-  readonly tenantToken: string
-  /** Where it was submitted with an action; '' else. */
-  readonly actionLane: string
+  readonly place: JobPlace
   /** Which member of a pool granted it, by the limit's name. */
   readonly grant: GrantedBy
   /** Why its record cannot be read; undefined for every job that can run. */
@@ -56,11 +51,8 @@ export class LeasedJob implements Job {
    *   `^<level>&<limit>=<member>\n` where a member of a pool granted it.
    */
   constructor(key: string, fence: string, text: string) {
-    const recordStart = text.startsWith('^') && standingPattern.test(text) ? text.indexOf('\n') + 1 : 0
-    const [standing, ...members] = recordStart === 0 ? noParts : text.slice(1, recordStart - 1).split('&')
-    this.key = key
-    this.fence = fence
-    const stored = recordStart === 0 ? text : text.slice(recordStart)
+    const grantedTo = text.startsWith('^') ? standingPattern.exec(text) : null
+    const stored = grantedTo === null ? text : text.slice(grantedTo[0].length)
     let record: JobRecord
     let damage: unknown
     try {
@@ -69,21 +61,35 @@ export class LeasedJob implements Job {
       record = damagedRecord(stored, error)
       damage = error
     }
+    const place = placeOfKey(key)
+    this.key = key
+    this.fence = fence
     this.record = record
     this.damage = damage
-    this.grant = members.length === 0 ? noGrant : Object.fromEntries(members.map((member) => member.split('=')))
-    // By hand rather than by a pattern: this runs for every job.
-    const levelEnd = key.indexOf(':')
-    const laneEnd = key.indexOf(':', levelEnd + 1)
-    const tenantStart = key.indexOf(':', laneEnd + 1) + 1
-    const lane = key.slice(levelEnd + 1, laneEnd)
-    this.level = key.slice(0, levelEnd) as Level
-    this.standing = standing === undefined ? this.level : (standing as Level)
-    const action = actionOfLane(lane)
-    this.actionLane = action === undefined ? '' : lane
-    this.lane = nameOf(action ?? (isOrderedLane(lane) ? lane.slice(1) : lane))
-    this.tenantToken = key.slice(tenantStart)
-    this.tenant = nameOf(this.tenantToken)
+    this.place = place
+    this.standing = grantedTo === null ? place.level : (grantedTo[1] as Level)
+    this.grant = grantedTo?.[2] === undefined ? noGrant : grantOf(grantedTo[2])
+  }
+
+  get level(): Level {
+    return this.place.level
+  }
+
+  get lane(): string {
+    return this.place.lane
+  }
+
+  get tenant(): string {
+    return this.place.tenant
+  }
+
+  get tenantToken(): string {
+    return this.place.tenantToken
+  }
+
+  /** Where it was submitted with an action; '' else. */
+  get actionLane(): string {
+    return this.place.actionLane
   }
 
   get action(): string | undefined {
@@ -130,13 +136,10 @@ export class LeasedJob implements Job {
   }
 }
 
-/** Whatever stands where a name should be: a claim is read to its end. */
-function nameOf(token: string): string {
-  try {
-    return fromToken(token)
-  } catch {
-    return token
-  }
+/** @param members - `&<limit>=<member>` for each pool. */
+function grantOf(members: string): GrantedBy {
+  const pairs = members.slice(1).split('&')
+  return Object.fromEntries(pairs.map((pair) => pair.split('=')))
 }
 
 /**

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { StoreUnavailableError } from '../errors.ts'
+import { placeOfKey } from '../store/job-place.ts'
 import type { FinishedJob } from '../store/scripts/finish-and-claim.ts'
 import { tellEach } from './tell-each.ts'
 
@@ -7,8 +8,8 @@ const away = new StoreUnavailableError({ reason: 'test', outcome: 'not-sent' })
 
 function jobs(...keys: string[]): FinishedJob[] {
   return keys.map((jobKey) => ({
-    ...{ fence: '7', tenant: 'a', standing: 'normal' },
-    jobKey,
+    ...{ fence: '7', standing: 'normal', jobKey },
+    place: placeOfKey(jobKey),
     finish: { outcome: 'succeeded' },
   }))
 }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { placeOfKey } from '../store/job-place.ts'
 import type { FinishedJob } from '../store/scripts/finish-and-claim.ts'
 import { UntoldJobs } from './untold-jobs.ts'
 
@@ -6,7 +7,7 @@ function finished(...fences: string[]): FinishedJob[] {
   return fences.map((fence, at) => ({
     fence,
     jobKey: `normal:default:${at}:default`,
-    tenant: 'default',
+    place: placeOfKey(`normal:default:${at}:default`),
     standing: 'normal',
     finish: { outcome: 'succeeded' },
   }))

@@ -4,6 +4,7 @@ import type { Redis } from '../store/redis.ts'
 import type { Requests } from '../store/requests.ts'
 import type {
   ClaimReply,
+  ClaimRequest,
   DueWork,
   Finish,
   FinishedInAction,
@@ -11,7 +12,7 @@ import type {
   Lesson,
 } from '../store/scripts/finish-and-claim.ts'
 import type { Rest } from '../store/scripts/stay-idle.ts'
-import { Exchanges } from './exchanges.ts'
+import { Exchanges, type Told } from './exchanges.ts'
 import { finishedJob, finishOf, toldOf } from './finish.ts'
 import { decodeJobs, type LeasedJob } from './job.ts'
 import { JobRun, type RunSetting } from './job-run.ts'
@@ -116,7 +117,7 @@ export class WorkerPool implements Sleeper {
     this.#processors = new Processors({ queue: options.queue, unknownTypeMs, limitNames, log: options.log })
     this.#exchanges = new Exchanges({
       ...options,
-      asking: () => this.#asking(),
+      asking: (wanted, told) => this.#asking(wanted, told),
       onTold: (finished) => {
         for (const { fence } of finished) this.#leases.drop(fence)
       },
@@ -282,8 +283,11 @@ export class WorkerPool implements Sleeper {
     return Math.min(MOST_WANTED, this.#processors.concurrency - this.#runs.size)
   }
 
-  #asking() {
+  #asking(wanted: number, { finished, untold }: Told): ClaimRequest {
     return {
+      wanted,
+      finished,
+      untold,
       levels: this.#processors.levels,
       leaseMs: this.#settings.leaseMs,
       idleForMs: this.#idleForMs,
@@ -397,6 +401,7 @@ export class WorkerPool implements Sleeper {
 
   #startAll(jobs: readonly LeasedJob[], { freshMs }: ClaimReply, sentAt: number): void {
     const leasedUntil = sentAt + this.#settings.leaseMs
+    const epochMs = this.#clock.date() - this.#clock.now()
     const setting: RunSetting = {
       clock: this.#clock,
       requests: this.#requests,
@@ -413,7 +418,10 @@ export class WorkerPool implements Sleeper {
       else if (now >= leasedUntil) this.#tell(job, { outcome: 'released' })
       else if (job.damage !== undefined) this.#tell(job, buryUnreadable(job, this.#queue, this.#log))
       else if (processor === undefined) this.#tell(job, this.#processors.endOfUnknown(job))
-      else this.#start(job, processor, setting, now)
+      else {
+        this.#figures.started(job, epochMs + now)
+        this.#start(job, processor, setting, now)
+      }
     }
   }
 
@@ -423,7 +431,6 @@ export class WorkerPool implements Sleeper {
     const run = new JobRun(job, setting, { startedAt: now, timeoutMs, isTimeoutGiven })
     this.#runs.add(run)
     if (job.isSuspect) this.#suspects += 1
-    this.#figures.started(job, this.#clock.date())
     run.start(processor.handler)
   }
 
@@ -435,13 +442,17 @@ export class WorkerPool implements Sleeper {
     const durationMs = this.#clock.now() - run.startedAt
     this.#meanRunMs += (durationMs - this.#meanRunMs) / 16
     const { maxRetries, upstream } = this.#processors.of(job.type) as Processor
-    const { maxThrottles, maxResultBytes } = this.#settings
+    const { maxThrottles } = this.#settings
     const finish = finishOf(job, result, { maxRetries, maxThrottles })
     this.#figures.ended(job.type, finish, durationMs)
     const lesson = run.lessons?.lessonFor(upstream)
-    const measured = { durationMs, endedAt: this.#clock.date(), maxResultBytes }
-    const told = job.actionLane === '' ? undefined : toldOf(job, result, finish, measured)
+    const told = job.actionLane === '' ? undefined : this.#toldOf(job, result, finish, durationMs)
     this.#ends.note(this.#tell(job, finish, told, lesson), job, result)
+  }
+
+  #toldOf(job: LeasedJob, result: RunResult, finish: Finish, durationMs: number): FinishedInAction | undefined {
+    const { maxResultBytes } = this.#settings
+    return toldOf(job, result, finish, { durationMs, endedAt: this.#clock.date(), maxResultBytes })
   }
 
   #tell(job: LeasedJob, finish: Finish, action?: FinishedInAction, lesson?: Lesson): FinishedJob {

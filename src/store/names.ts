@@ -64,9 +64,8 @@ export function actionOfLane(lane: string): string | undefined {
   return lane.charCodeAt(start) === OF_ACTION ? lane.slice(start + 1) : undefined
 }
 
-/** @param start - Where the lane's token begins in `text`, which may be the key of a job. */
-export function isOrderedLane(text: string, start = 0): boolean {
-  return text.charCodeAt(start) === ORDERED
+export function isOrderedLane(lane: string): boolean {
+  return lane.charCodeAt(0) === ORDERED
 }
 
 const ORDERED = 33 // '!'

@@ -38,6 +38,33 @@ describe('a record', () => {
     )
   })
 
+  it('is read as it is, whatever was read before it', () => {
+    const parts = fc.record({
+      history: fc.constantFrom('', '1,0,0,0,retry,', '*2;', '*2;1,0,0,0,retry,'),
+      type: fc.constantFrom('T', 'T2', 'U'),
+      id: fc.constantFrom('', 'T', 'a'),
+      options: fc.constantFrom('', '{"maxRetries":3}'),
+      payload: fc.constantFrom('null', '1', '12', '"T"'),
+      isDamaged: fc.nat(9).map((number) => number === 0),
+    })
+    fc.assert(
+      fc.property(fc.array(parts, { minLength: 2 }), (all) => {
+        for (const { history, type, id, options, payload: json, isDamaged } of all) {
+          const text = `${history}\n1\n${type}\n${id}\n${options}\n${json}`
+          if (isDamaged) expect(() => decodeRecord(text.replace(/\n.*$/, ''))).toThrow()
+          expect(decodeRecord(text)).toMatchObject({
+            cost: history.startsWith('*') ? 2 : 1,
+            history: { attempts: history.endsWith(',') ? 1 : 0 },
+            type,
+            givenId: id === '' ? undefined : id,
+            options: options === '' ? {} : { maxRetries: 3 },
+            payload: json,
+          })
+        }
+      }),
+    )
+  })
+
   it('keeps line breaks and separators of its payload', () => {
     const json = JSON.stringify({ text: 'a\nb,c|d\u2028', list: [], large: 1e300 }, undefined, 2)
 

@@ -71,11 +71,26 @@ export function hasCost(record: string): boolean {
   return record.charCodeAt(0) === ASTERISK
 }
 
-/** @throws TypeError or SyntaxError for a text that is no record. Its payload is not looked at. */
-export function decodeRecord(stored: string): JobRecord {
-  const costEnd = hasCost(stored) ? stored.indexOf(';') : -1
-  const text = costEnd === -1 ? stored : stored.slice(costEnd + 1)
-  const historyEnd = text.indexOf('\n')
+/** What a record says of its job besides the payload. */
+type JobHeader = Omit<JobRecord, 'payload'>
+
+// All lines but the payload, as they were in the record before.
+let headerText = ''
+let header: JobHeader | undefined
+
+/**
+ * Jobs that were submitted together and follow each other differ by nothing but their payloads: the rest is read once.
+ * @throws TypeError or SyntaxError for a text that is no record. Its payload is not looked at.
+ */
+export function decodeRecord(text: string): JobRecord {
+  if (header === undefined || !text.startsWith(headerText)) readHeader(text)
+  const { cost, history, createdAt, type, givenId, options } = header as JobHeader
+  return { cost, history, createdAt, type, givenId, options, payload: text.slice(headerText.length) }
+}
+
+function readHeader(text: string): void {
+  const costEnd = hasCost(text) ? text.indexOf(';') : -1
+  const historyEnd = text.indexOf('\n', costEnd + 1)
   const createdEnd = text.indexOf('\n', historyEnd + 1)
   const typeEnd = text.indexOf('\n', createdEnd + 1)
   const idEnd = text.indexOf('\n', typeEnd + 1)
@@ -83,15 +98,15 @@ export function decodeRecord(stored: string): JobRecord {
   // One that is not there is looked for from the beginning again, and so is before the one it should follow.
   if (!(createdEnd > historyEnd && typeEnd > createdEnd && idEnd > typeEnd && optionsEnd > idEnd))
     throw new TypeError(`not a job's record: ${text.slice(0, 60)}`)
-  return {
-    cost: costEnd === -1 ? 1 : decodeCost(stored.slice(1, costEnd)),
-    history: historyEnd === 0 ? noHistory : decodeHistory(text.slice(0, historyEnd)),
+  header = {
+    cost: costEnd === -1 ? 1 : decodeCost(text.slice(1, costEnd)),
+    history: historyEnd === costEnd + 1 ? noHistory : decodeHistory(text.slice(costEnd + 1, historyEnd)),
     createdAt: Number.parseInt(text.slice(historyEnd + 1, createdEnd), 36),
     type: detached(text.slice(createdEnd + 1, typeEnd)),
     givenId: idEnd === typeEnd + 1 ? undefined : detached(text.slice(typeEnd + 1, idEnd)),
     options: optionsEnd === idEnd + 1 ? noOptions : (JSON.parse(text.slice(idEnd + 1, optionsEnd)) as JobOptions),
-    payload: text.slice(optionsEnd + 1),
   }
+  headerText = text.slice(0, optionsEnd + 1)
 }
 
 /**

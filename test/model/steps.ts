@@ -1,5 +1,6 @@
 import { deepStrictEqual } from 'node:assert'
 import type fc from 'fast-check'
+import { placeOfKey } from '../../src/store/job-place.ts'
 import { actionOfLane, idDigest, type Level, toActionLane } from '../../src/store/names.ts'
 import { decodeRecord, encodeRecord } from '../../src/store/record.ts'
 import { admitJob } from '../../src/store/scripts/admit-job.ts'
@@ -386,8 +387,7 @@ async function claim(world: World, action: Action & { do: 'claim' }): Promise<vo
     const [, told, member] = /^\^([a-z]+)(?:&[^=]+=([^&\n]*))?[^\n]*\n/.exec(text) ?? []
     const standing = (told ?? jobKey.split(':')[0]) as Level
     const isSpecial = member !== undefined || decodeRecord(text.replace(/^\^[^\n]*\n/, '')).cost !== 1
-    const tenant = jobKey.slice(jobKey.lastIndexOf(':') + 1)
-    client.claimed.push({ fence: reply.fence, jobKey, standing, tenant, isSpecial, member })
+    client.claimed.push({ fence: reply.fence, jobKey, standing, place: placeOfKey(jobKey), isSpecial, member })
   }
 }
 

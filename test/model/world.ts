@@ -1,6 +1,7 @@
 import { deepStrictEqual } from 'node:assert'
 import type { Redis as IoRedis } from 'ioredis'
 import { AuditWalk } from '../../src/engine/audit/audit-walk.ts'
+import type { JobPlace } from '../../src/store/job-place.ts'
 import { keyPrefix, type QueueKeys, queueKeys } from '../../src/store/keys.ts'
 import type { Level } from '../../src/store/names.ts'
 import type { Redis, RedisArgument } from '../../src/store/redis.ts'
@@ -60,7 +61,7 @@ export interface Held {
   readonly fence: string
   readonly jobKey: string
   readonly standing: Level
-  readonly tenant: string
+  readonly place: JobPlace
   /** It cost more than one permit, or a pool granted it. */
   readonly isSpecial: boolean
   /** Which of its members did. */

@@ -272,7 +272,7 @@ class SideBySide {
       finished: ended.map(({ job: { real }, retryAfter }) => ({
         fence: real.fence,
         jobKey: real.key,
-        tenant: real.tenantToken,
+        place: real.place,
         standing: real.standing,
         finish:
           retryAfter === undefined

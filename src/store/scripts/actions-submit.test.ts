@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { jobsOf, record } from '../../../test/support/script-store/script-jobs.ts'
 import type { ScriptStore } from '../../../test/support/script-store/script-store.ts'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
+import { placeOfKey } from '../job-place.ts'
 import { idDigest } from '../names.ts'
 import { addressOf, readJob } from './read-job.ts'
 
@@ -226,6 +227,7 @@ it('stores nothing twice of a repeated request', async () => {
 
 function finishedFirst(claim: Awaited<ReturnType<ScriptStore['claim']>>) {
   const [job] = jobsOf(claim)
+  const jobKey = job?.jobKey ?? ''
   const finish = { outcome: 'succeeded' } as const
-  return [{ fence: claim.fence, jobKey: job?.jobKey ?? '', tenant: 'a', standing: 'normal' as const, finish }]
+  return [{ fence: claim.fence, jobKey, place: placeOfKey(jobKey), standing: 'normal' as const, finish }]
 }

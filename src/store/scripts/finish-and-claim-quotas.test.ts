@@ -102,7 +102,7 @@ describe('a quota of which nothing is known', () => {
 
     expect(shortly(probes)).toBe('a1 b1')
     expect(shortly(next)).toBe('a2 a3')
-    expect(ofB.tenant).toBe('b')
+    expect(ofB.place.tenant).toBe('b')
   })
 })
 

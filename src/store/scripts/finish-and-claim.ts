@@ -1,6 +1,7 @@
 import { detached } from '../detached.ts'
 import { durationBucket } from '../durations.ts'
-import { actionOfLane, isOrderedLane, type Level } from '../names.ts'
+import type { JobPlace } from '../job-place.ts'
+import type { Level } from '../names.ts'
 import type { DeadReason } from '../reasons.ts'
 import type { Requests } from '../requests.ts'
 import { finishAndClaim as script } from '../scripts.generated.ts'
@@ -24,8 +25,8 @@ export type Finish =
 export interface FinishedJob {
   readonly fence: string
   readonly jobKey: string
-  /** Its token. */
-  readonly tenant: string
+  /** What its key says. */
+  readonly place: JobPlace
   readonly standing: Level
   readonly finish: Finish
   /** Of a job of an action that has ended. */
@@ -164,10 +165,8 @@ interface ClaimReport {
 }
 
 interface Group {
-  readonly tenant: string
+  readonly tenantToken: string
   readonly standing: Level
-  /** Level and lane of its first job, as its key begins with them: `normal:default:`. */
-  readonly line: string
   /** Where that is an action's; '' else. */
   readonly actionLane: string
   readonly jobs: FinishedJob[]
@@ -195,6 +194,7 @@ function groupFinished(finished: readonly FinishedJob[]): Finished {
   const repeats: number[] = []
   let claim: ClaimReport | undefined
   let group: Group | undefined
+  let placeBefore: JobPlace | undefined
   for (let at = 0; at < finished.length; at++) {
     const job = finished[at] as FinishedJob
     if (claim?.fence !== job.fence) {
@@ -202,11 +202,13 @@ function groupFinished(finished: readonly FinishedJob[]): Finished {
       group = undefined
     }
     const toldBefore = claim.jobKeys.size
+    const { place } = job
     if (claim.jobKeys.add(job.jobKey).size === toldBefore) repeats.push(at)
-    else if (job.finish.outcome !== 'succeeded' || job.isSpecial || isOrdered(job.jobKey)) others.push(at)
+    else if (job.finish.outcome !== 'succeeded' || job.isSpecial || place.isOrdered) others.push(at)
     else {
       // Most are of the same line as the one before.
-      if (group === undefined || !isLike(group, job)) group = groupOf(claim, job)
+      if (place !== placeBefore || group?.standing !== job.standing) group = groupOf(claim, job)
+      placeBefore = place
       group.jobs.push(job)
       group.positions.push(at)
       claim.succeeded += 1
@@ -236,9 +238,9 @@ function encode(
 function lessonsOf(finished: readonly FinishedJob[]): (string | number)[] {
   const lessons = new Map<string, { job: FinishedJob; lesson: Lesson }>()
   for (const job of finished) {
-    const { lesson, tenant, standing } = job
+    const { lesson, place, standing } = job
     if (!lesson) continue
-    const key = `${tenant} ${standing} ${lesson.upstream} ${lesson.member ?? ''}`
+    const key = `${place.tenantToken} ${standing} ${lesson.upstream} ${lesson.member ?? ''}`
     const known = lessons.get(key)
     lessons.set(key, { job, lesson: known ? merge(known.lesson, lesson) : lesson })
   }
@@ -247,7 +249,7 @@ function lessonsOf(finished: readonly FinishedJob[]): (string | number)[] {
     const { upstream, member = '', pushback, reading } = lesson
     const pushed = pushback ? Math.round((pushback.retryAfterMs ?? 0) * 1000) : ''
     const left = reading ? `${reading.remaining}:${Math.round(reading.resetInMs * 1000)}:${reading.limit ?? 0}` : ''
-    list.push(job.tenant, job.standing, upstream, member, job.fence, pushed, left)
+    list.push(job.place.tenantToken, job.standing, upstream, member, job.fence, pushed, left)
   }
   return list
 }
@@ -278,8 +280,8 @@ function pushSuccesses(
   list.push(fence, untold, succeeded, isNamed ? succeeded : 0)
   if (isNamed) for (const { jobs } of groups.values()) for (const { jobKey } of jobs) list.push(jobKey)
   list.push(groups.size)
-  for (const { tenant, standing, actionLane, jobs } of groups.values()) {
-    list.push(tenant, standing, actionLane, jobs.length)
+  for (const { tenantToken, standing, actionLane, jobs } of groups.values()) {
+    list.push(tenantToken, standing, actionLane, jobs.length)
     if (actionLane !== '') pushActionGroup(list, jobs)
   }
 }
@@ -316,27 +318,15 @@ function claimOf(claims: Map<string, ClaimReport>, { fence }: FinishedJob): Clai
   return claim
 }
 
-function isLike(group: Group, job: FinishedJob): boolean {
-  return group.tenant === job.tenant && group.standing === job.standing && job.jobKey.startsWith(group.line)
-}
-
-function groupOf({ groups }: ClaimReport, { jobKey, tenant, standing }: FinishedJob): Group {
-  const laneStart = jobKey.indexOf(':') + 1
-  const laneEnd = jobKey.indexOf(':', laneStart)
-  const lane = jobKey.slice(laneStart, laneEnd)
-  const actionLane = actionOfLane(lane) === undefined ? '' : lane
-  const name = `${standing}:${tenant}:${actionLane}`
+function groupOf({ groups }: ClaimReport, { place, standing }: FinishedJob): Group {
+  const { tenantToken, actionLane } = place
+  const name = `${standing}:${tenantToken}:${actionLane}`
   let group = groups.get(name)
   if (group === undefined) {
-    group = { tenant, standing, line: jobKey.slice(0, laneEnd + 1), actionLane, jobs: [], positions: [] }
+    group = { tenantToken, standing, actionLane, jobs: [], positions: [] }
     groups.set(name, group)
   }
   return group
-}
-
-/** `normal:!lane:…` */
-function isOrdered(jobKey: string): boolean {
-  return isOrderedLane(jobKey, jobKey.indexOf(':') + 1)
 }
 
 /** -1: as the tenant's backlog says. */

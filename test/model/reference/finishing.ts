@@ -74,8 +74,8 @@ export function finishAll(
 }
 
 /** Jobs of an action are told apart from the others of their tenant and level. */
-function groupOf({ standing, tenant, jobKey }: FinishedJob): string {
-  const lane = jobKey.split(':')[1] as string
+function groupOf({ standing, jobKey }: FinishedJob): string {
+  const [, lane = '', , tenant = ''] = jobKey.split(':')
   return `${standing}:${tenant}:${actionOfLane(lane) === undefined ? '' : lane}`
 }
 

@@ -11,9 +11,9 @@ export function learnAll(queue: QueueState, finished: readonly FinishedJob[]): v
   for (const job of finished) if (job.lesson) learn(queue, job, job.lesson)
 }
 
-function learn(queue: QueueState, { tenant: name, standing, fence }: FinishedJob, lesson: Lesson): void {
+function learn(queue: QueueState, { place, standing, fence }: FinishedJob, lesson: Lesson): void {
   const { upstream, pushback, reading, member } = lesson
-  const tenant = queue.tenant(name)
+  const tenant = queue.tenant(place.tenantToken)
   const own = limitsOf(queue, tenant).filter(({ isShare }) => !isShare)
   const scopes = [own, limitsAt(queue, standing), limitsAt(queue, 'queue')]
   if (pushback) {

@@ -1,4 +1,5 @@
 import { decodeJobs } from '../../../src/engine/job.ts'
+import { placeOfKey } from '../../../src/store/job-place.ts'
 import type { Level } from '../../../src/store/names.ts'
 import { encodeRecord } from '../../../src/store/record.ts'
 import type { ClaimReply, ClaimRequest, Finish, FinishedInAction } from '../../../src/store/scripts/finish-and-claim.ts'
@@ -11,8 +12,7 @@ export function record(payload: unknown): string {
 /** How a claim's jobs are told to be finished, all alike. */
 export function finishedAs(claim: ClaimReply, finish: Finish, action?: FinishedInAction): ClaimRequest['finished'] {
   return jobsOf(claim).map(({ jobKey, standing }) => {
-    const tenant = jobKey.split(':').at(-1) as string
-    return { fence: claim.fence, jobKey, tenant, standing, finish, ...(action && { action }) }
+    return { fence: claim.fence, jobKey, place: placeOfKey(jobKey), standing, finish, ...(action && { action }) }
   })
 }
 
