@@ -35,11 +35,7 @@ const LINGER_MS = 5
 export const SUBMIT_GRACE_MS = 500
 const FULL_WAIT_MS = { first: 25, longest: 1_000 }
 
-interface Line {
-  readonly tenant: string
-  readonly level: string
-  readonly lane: string
-  readonly kind: LineKind
+interface Line extends SubmitLine {
   readonly entries: string[]
   /** The place of each job in what was submitted, for the error; undefined for one that was submitted alone. */
   readonly indexes: (number | undefined)[]
@@ -72,6 +68,8 @@ export class Submitter {
   #lines: Line[] = []
   /** The last line of each lane: jobs with and without ids of their own take turns, and the lane keeps its order. */
   #lineOfLane = new Map<string, Line>()
+  /** The line of each tenant's last job: most tenants have one lane, and a lane's name is made of three. */
+  #lineOfTenant = new Map<string, Line>()
   #lastLine: Line | undefined
   #jobs = 0
   #bytes = 0
@@ -176,24 +174,25 @@ export class Submitter {
   }
 
   #lineOf(job: PackedJob): Line {
-    const last = this.#lastLine
-    if (
-      last &&
-      last.tenant === job.tenant &&
-      last.kind === job.kind &&
-      last.lane === job.lane &&
-      last.level === job.level
-    ) {
-      return last
+    const { tenant, level, lane, kind } = job
+    let line = this.#lastLine
+    if (line?.tenant !== tenant) line = this.#lineOfTenant.get(tenant)
+    if (line === undefined || line.kind !== kind || line.lane !== lane || line.level !== level) {
+      line = this.#lineOfItsLane(job)
+      this.#lineOfTenant.set(tenant, line)
     }
-    const key = `${job.level}:${job.lane}:${job.tenant}`
+    this.#lastLine = line
+    return line
+  }
+
+  #lineOfItsLane({ tenant, level, lane, kind }: PackedJob): Line {
+    const key = `${level}:${lane}:${tenant}`
     let line = this.#lineOfLane.get(key)
-    if (line?.kind !== job.kind) {
-      line = { tenant: job.tenant, level: job.level, lane: job.lane, kind: job.kind, entries: [], indexes: [] }
+    if (line?.kind !== kind) {
+      line = { tenant, level, lane, kind, basePriority: this.#basePriority, entries: [], indexes: [] }
       this.#lines.push(line)
       this.#lineOfLane.set(key, line)
     }
-    this.#lastLine = line
     return line
   }
 
@@ -212,6 +211,7 @@ export class Submitter {
     const lines = this.#lines
     this.#lines = []
     this.#lineOfLane = new Map()
+    this.#lineOfTenant = new Map()
     this.#lastLine = undefined
     this.#jobs = 0
     this.#bytes = 0
@@ -239,11 +239,7 @@ export class Submitter {
     for (let waitMs = FULL_WAIT_MS.first; rest.length > 0; waitMs = Math.min(2 * waitMs, FULL_WAIT_MS.longest)) {
       if (this.#isClosed()) throw new ClosedError(`The queue "${this.#queue}"`)
       this.#signal?.throwIfAborted()
-      const reply = await submitJobs(
-        this.#requests,
-        rest.map(({ indexes: _, ...line }): SubmitLine => ({ ...line, basePriority: this.#basePriority })),
-        { signal: this.#signal },
-      )
+      const reply = await submitJobs(this.#requests, rest, { signal: this.#signal })
       if (reply.costly) throw costlyError(rest, reply.costly)
       const [closed] = reply.closed
       if (closed !== undefined) throw this.#closedError(rest[closed] as Line)

@@ -10,6 +10,7 @@
 local bucket = {}
 
 local max, min, floor, ceil = math.max, math.min, math.floor, math.ceil
+local match, format = string.match, string.format
 
 -- After a restart short windows stay closed for one window; of longer ones this much is taken as used.
 local RESTART_LOSS = 2000000
@@ -29,6 +30,14 @@ end
 
 bucket.interval = interval_of
 
+-- Most are granted something before anybody asks who was granted last: until then the state keeps what is stored.
+local function fence_of(state)
+  if type(state.fence) == "string" then
+    state.fence = tonumber(match(state.fence, ":(%d+):"))
+  end
+  return state.fence
+end
+
 -- The state is "tat:fence:restarts": who was granted last, and the restarts it has been through. `share` is what an
 -- upstream that pushed back has left of the rate.
 function bucket.open(rule, stored, jitter, queue, now, share)
@@ -39,10 +48,8 @@ function bucket.open(rule, stored, jitter, queue, now, share)
   if share < 1 then
     state.interval = ceil(state.interval / share)
   end
-  local restarts = 0
   if stored then
-    local tat, fence, seen = string.match(stored, "^(%d+):(%d+):(%d+)$")
-    state.tat, state.fence, restarts = tonumber(tat), tonumber(fence), tonumber(seen)
+    state.tat, state.fence = tonumber(match(stored, "^(%d+):")), stored
     -- Further ahead than these parameters can put it (twice: the jitter may have been halved): it was charged under
     -- a slower rule. One permit is free now, the others come at the new pace.
     local most = queue.has_costs and rule.count or rule.burst
@@ -54,6 +61,7 @@ function bucket.open(rule, stored, jitter, queue, now, share)
     if rule.window <= SHORT_WINDOW then
       state.closed_until = queue.restarted_at + rule.window + jitter
     else
+      local restarts = stored and tonumber(match(stored, "(%d+)$")) or 0
       if restarts == 0 and queue.lost_at then
         -- The store had lost the queue, and the count with it: as if a burst had been spent just then. That was the
         -- first restart; processes that did not know the queue may have been granted something before it.
@@ -99,12 +107,13 @@ end
 -- When `permits` could be granted at once: more than the burst, when it has saved up for them; more than the limit (it
 -- was lowered since), when it has saved up for all of that.
 function bucket.instant(state, permits)
-  local needed = min(permits, state.rule.count)
-  local instant = state.tat - (state.rule.burst - needed) * state.interval
-  if state.taken > 0 then
-    local over = (state.taken + needed - state.rule.burst) * state.interval
-    if over <= state.reach then
-      instant = min(instant, state.tat_before + over)
+  local rule, interval, taken = state.rule, state.interval, state.taken
+  local burst, needed = rule.burst, permits < rule.count and permits or rule.count
+  local instant = state.tat - (burst - needed) * interval
+  if taken > 0 then
+    local over = (taken + needed - burst) * interval
+    if over <= state.reach and state.tat_before + over < instant then
+      instant = state.tat_before + over
     end
   end
   return max(state.closed_until, ceil(instant))
@@ -114,28 +123,29 @@ end
 -- free, if that is within reach: nothing is lost between two who ask. After a rest it is as late as need be, or, for
 -- what was saved up for, now.
 function bucket.charge(state, permits, fence)
-  local taken, interval = state.taken, state.interval
+  local taken, interval, now, before = state.taken, state.interval, state.now, state.tat_before
   if taken == 0 then
-    state.tat_before = state.tat
+    before = state.tat
+    state.tat_before = before
   end
   taken = taken + permits
-  local over, from = (taken - state.rule.burst) * interval, state.now
+  local over, from = (taken - state.rule.burst) * interval, now
   if over >= 0 then
-    local rested = from - state.tat_before
-    from = from - (rested <= state.reach and rested or over <= state.reach and over or 0)
+    local rested, reach = now - before, state.reach
+    from = now - (rested <= reach and rested or over <= reach and over or 0)
   end
-  if from < state.tat_before then
-    from = state.tat_before
+  if from < before then
+    from = before
   end
   state.taken, state.tat, state.fence, state.changed = taken, from + taken * interval, fence, true
   -- How long ago what this script granted counts as asked for.
-  state.late = from < state.now and state.now - from or 0
+  state.late = from < now and now - from or 0
 end
 
 -- Gives unused permits back. Only the last grant can be undone without letting more through than the promise: permits
 -- granted since then were spaced by the ones now coming back. Others are forfeited; a rate can lose by it, never gain.
 function bucket.refund(state, permits, fence)
-  if state.fence == fence then
+  if fence_of(state) == fence then
     state.tat = state.tat - permits * state.interval
     state.changed = true
   end
@@ -159,10 +169,11 @@ end
 
 -- Most buckets of a claim were granted something by it, and end alike.
 function bucket.stored(state, queue)
-  if queue.tail_of ~= state.fence then
-    queue.tail_of, queue.tail = state.fence, string.format(":%d:%d", state.fence, queue.restarts)
+  local fence = fence_of(state)
+  if queue.tail_of ~= fence then
+    queue.tail_of, queue.tail = fence, format(":%d:%d", fence, queue.restarts)
   end
-  return string.format("%d", state.tat) .. queue.tail
+  return format("%d", state.tat) .. queue.tail
 end
 
 return bucket

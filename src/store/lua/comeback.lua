@@ -26,8 +26,8 @@ function comeback.run(q, due, levels)
     local from, count = decimal.of(back), decimal.of(step)
     local names = redis.call("ZRANGEBYSCORE", q.keys.parked, "-inf", now_text, "LIMIT", from, count)
     back = back + #names
-    for _, name in ipairs(names) do
-      local tenant = tenants.load(q, name)
+    for i = 1, #names do
+      local tenant = tenants.load(q, names[i])
       -- Unless a permit that came back had it unparked before, and its turn has parked it anew.
       if not tenant.parked_until then
         standing.unpark(q, tenant)

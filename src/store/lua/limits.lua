@@ -151,23 +151,22 @@ function limits.tenant_rules(q, tenant)
 end
 
 local function open_of_tenant(q, tenant, rule)
+  local kind, field, fields = rule.kind, rule.field, tenant.fields
   -- The rules of the template are this script's own copy: each tenant finds here what does not differ.
-  if not rule.field then
-    rule.field, rule.pushed_field = rule.kind .. ":" .. rule.name, "pushed:" .. rule.name
+  if not field then
+    field = kind .. ":" .. rule.name
+    rule.field, rule.pushed_field = field, "pushed:" .. rule.name
   end
-  local fields = tenant.fields
-  if rule.kind == "concurrency" then
+  local pushed_field = rule.pushed_field
+  local pushed = fields[pushed_field]
+  if kind == "concurrency" then
     tenants.running(q, tenant)
-    return meters.hold(q, rule, tenant, "running", rule.pushed_field, fields[rule.pushed_field])
+    return meters.hold(q, rule, tenant, "running", pushed_field, pushed)
   end
   local known = rule.known or (meters.has_jitter(rule) and jitter_of(q, rule) or nil)
-  local state = meters.open(
-    q, rule, rule.field, fields[rule.field], known, rule.pushed_field, fields[rule.pushed_field]
-  )
-  if rule.kind == "quota" then
-    if state.meter.usage(state) > 0 and tenants.ran(q, tenant) == 0 then
-      state.meter.lands(state)
-    end
+  local state = meters.open(q, rule, field, fields[field], known, pushed_field, pushed)
+  if kind == "quota" and state.meter.usage(state) > 0 and tenants.ran(q, tenant) == 0 then
+    state.meter.lands(state)
   end
   return state
 end
@@ -176,13 +175,15 @@ function limits.of_tenant(q, tenant)
   if tenant.limits then
     return tenant.limits
   end
-  local is_strict = q.limits.active ~= nil
-  if #q.limits.tenant == 0 and not tenant.fields.limits and not is_strict then
+  local opened = q.limits
+  local rules, is_strict = opened.tenant, opened.active ~= nil
+  if tenant.fields.limits then
+    rules = limits.tenant_rules(q, tenant)
+  elseif not rules[1] and not is_strict then
     tenant.limits = NONE
     return NONE
   end
   local states = {}
-  local rules = limits.tenant_rules(q, tenant)
   for i = 1, #rules do
     states[i] = open_of_tenant(q, tenant, rules[i])
   end
@@ -262,14 +263,21 @@ local function reason_of(state)
   return REASONS[state.rule.kind]
 end
 
+-- Many tenants under one rule are denied for the same reason.
 local function denied_field(scope, state)
-  return "denied:" .. counted(scope, state.rule) .. "/" .. reason_of(state)
+  local rule = state.rule
+  local is_open = state.closed_until <= state.now and not rule.is_share
+  local reason = is_open and REASONS[rule.kind] or reason_of(state)
+  if rule.denied_for ~= reason then
+    rule.denied_for, rule.denied_field = reason, "denied:" .. counted(scope, rule) .. "/" .. reason
+  end
+  return rule.denied_field
 end
 
 -- Somebody in line, or so many, goes without for want of this limit's permit.
 function limits.deny(q, scope, state, callers)
-  local field = denied_field(scope, state)
-  q.counts[field] = (q.counts[field] or 0) + (callers or 1)
+  local field, counts = denied_field(scope, state), q.counts
+  counts[field] = (counts[field] or 0) + (callers or 1)
 end
 
 -- The same of a limit that closes the queue or a level: once in a claim, however often it is asked.

@@ -93,7 +93,7 @@ function meters.named(lists, name, kind)
 end
 
 -- What changed of a limit, as fields and values at the end of `sets`. Answers how many those are now.
-function meters.collect(q, state, sets, count)
+local function collect(q, state, sets, count)
   if state.changed then
     sets[count + 1], sets[count + 2] = state.field, state.meter.stored(state, q)
     count = count + 2
@@ -109,14 +109,16 @@ function meters.collect(q, state, sets, count)
   return count
 end
 
+meters.collect = collect
+
 -- The same of all limits of a tenant, the first to be written of it. Answers as well how long the tenant must be kept:
 -- for `keep`, and while its limits remember something.
 function meters.collect_all(q, states, sets, keep)
-  local count = 0
+  local count, now = 0, q.now
   for i = 1, #states do
     local state = states[i]
-    count = meters.collect(q, state, sets, count)
-    local lasts, closed = state.meter.lasts_until(state) - q.now, state.closed_until - q.now
+    count = collect(q, state, sets, count)
+    local lasts, closed = state.meter.lasts_until(state) - now, state.closed_until - now
     if lasts > keep then
       keep = lasts
     end

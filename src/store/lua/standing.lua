@@ -13,8 +13,11 @@ local WORTH_TELLING = 1000000
 
 local LEVELS = queue.LEVELS
 
+local max, floor = math.max, math.floor
+
+-- Most weights are 1: whoever asks looks at that first, which costs less than a call.
 local function thousandths(weight)
-  return weight == 1 and 1000 or math.floor(weight * 1000 + 0.5)
+  return floor(weight * 1000 + 0.5)
 end
 
 -- It has had nothing to do on any level until now; and the queue, when nobody else may run either.
@@ -54,12 +57,13 @@ local function enter(q, tenant, level, at)
     begin_pace(q, tenant)
     at.score = first_score(q, tenant, level)
     -- Idling earns no credit.
-    at.reached = math.max(at.reached, line.reached)
+    at.reached = max(at.reached, line.reached)
   elseif at.since < q.slot_start then
     pace.roll(q, tenant)
   end
+  local weight = tenant.weight
   at.since = q.now
-  line.weights = line.weights + thousandths(tenant.weight)
+  line.weights = line.weights + (weight == 1 and 1000 or thousandths(weight))
   at.virtual = line.virtual
   local entered = q.entered
   if entered then
@@ -69,9 +73,9 @@ local function enter(q, tenant, level, at)
 end
 
 -- Books what the tenant was entitled to since it entered the line.
-local function book(q, tenant, level, at)
-  local virtual = q.at[level].virtual
-  at.entitled = at.entitled + math.floor(tenant.weight * (virtual - at.virtual))
+local function book(line, weight, at)
+  local virtual = line.virtual
+  at.entitled = at.entitled + floor(weight * (virtual - at.virtual))
   at.virtual, at.changed = virtual, true
 end
 
@@ -79,10 +83,11 @@ end
 -- `since` says since when.
 local function leave(q, tenant, level, at, has_work)
   if at.present then
-    local line = q.at[level]
+    local line, weight = q.at[level], tenant.weight
+    local weights = line.weights - (weight == 1 and 1000 or thousandths(weight))
     at.present, at.since = false, q.now
-    line.weights = math.max(0, line.weights - thousandths(tenant.weight))
-    book(q, tenant, level, at)
+    line.weights = weights > 0 and weights or 0
+    book(line, weight, at)
   end
   if not has_work and at.score ~= 0 then
     at.used, at.score, at.changed = 0, 0, true
@@ -100,7 +105,8 @@ end
 -- Puts the tenant where it belongs after its work, pause, override or parking changed: in line on each level where it
 -- has work and may run, out of all others.
 function standing.settle(q, tenant)
-  local free, override = tenants.is_free(tenant), tenant.fields.override
+  local fields = tenant.fields
+  local free, override = not fields.paused and not fields.parked, fields.override
   local only, at_only = next(tenant.at)
   if only and not override and not next(tenant.at, only) then
     settle_on(q, tenant, only, at_only, free, at_only.lanes > 0)
@@ -120,10 +126,11 @@ end
 function standing.park(q, tenant, until_us, limit)
   tenants.set_parked(tenant, limit)
   standing.settle(q, tenant)
+  local weight, counts = tenant.weight, q.counts
   tenant.parked_until = until_us
-  q.weights_parked = q.weights_parked + thousandths(tenant.weight)
+  q.weights_parked = q.weights_parked + (weight == 1 and 1000 or thousandths(weight))
   throttling.note(q, tenant)
-  queue.count(q, "parked", 1)
+  counts.parked = (counts.parked or 0) + 1
   if until_us - q.now >= WORTH_TELLING and until_us < time.NEVER then
     local instant = string.format("%d", until_us)
     events.add(q, "tenant.parked", { "tenant", tenant.name, "reason", limit, "until", instant })
@@ -137,8 +144,10 @@ function standing.unpark(q, tenant)
   tenant.parked_before = tenant.parked_before or tenant.fields.parked
   tenants.set_parked(tenant, nil)
   tenant.parked_until = false
-  queue.count(q, "unparked", 1)
-  q.weights_parked = math.max(0, q.weights_parked - thousandths(tenant.weight))
+  local weight, counts = tenant.weight, q.counts
+  local weights = q.weights_parked - (weight == 1 and 1000 or thousandths(weight))
+  counts.unparked = (counts.unparked or 0) + 1
+  q.weights_parked = weights > 0 and weights or 0
   standing.settle(q, tenant)
 end
 
@@ -148,14 +157,14 @@ function standing.reweigh(q, tenant, weight)
     local level = LEVELS[i]
     local at = rawget(tenant.at, level)
     if at and at.present then
-      book(q, tenant, level, at)
       local line = q.at[level]
-      line.weights = math.max(0, line.weights + thousandths(weight) - thousandths(tenant.weight))
+      book(line, tenant.weight, at)
+      line.weights = max(0, line.weights + thousandths(weight) - thousandths(tenant.weight))
     end
   end
   if tenant.fields.parked then
     local weights = q.weights_parked + thousandths(weight) - thousandths(tenant.weight)
-    q.weights_parked = math.max(0, weights)
+    q.weights_parked = max(0, weights)
   end
   tenant.weight = weight
 end

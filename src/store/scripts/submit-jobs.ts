@@ -50,14 +50,11 @@ export async function submitJobs(
   const list: (string | number)[] = []
   let hasCosts = 0
   for (const line of lines) {
-    list.push(line.tenant, line.level, line.lane, line.basePriority ?? '', line.kind)
-    list.push(line.entries.length / entriesPerJob[line.kind])
-    const width = entriesPerJob[line.kind]
-    for (let at = 0; at < line.entries.length; at++) {
-      const entry = line.entries[at] as string
-      if (at % width === width - 1 && hasCost(entry)) hasCosts = 1
-      list.push(entry)
-    }
+    const { tenant, level, lane, basePriority = '', kind, entries } = line
+    const width = entriesPerJob[kind]
+    list.push(tenant, level, lane, basePriority, kind, entries.length / width)
+    for (const entry of entries) list.push(entry)
+    for (let at = width - 1; at < entries.length; at += width) if (hasCost(entries[at] as string)) hasCosts = 1
   }
   const args = (request: number) => ({ nowGiven: options.nowUs ?? '', request, hasCosts, lines: list })
   const reply = await requests.run(script, args, { signal: options.signal })
