@@ -28,7 +28,7 @@ export const luaMutants: readonly LuaMutant[] = [
   },
   {
     what: 'permits come back whoever was granted last',
-    line: 'if state.fence == fence then',
+    line: 'if fence_of(state) == fence then',
     becomes: 'if true then',
   },
   {
@@ -38,7 +38,7 @@ export const luaMutants: readonly LuaMutant[] = [
   },
   {
     what: 'a bucket may save up permits without end',
-    line: 'if from < state.tat_before then',
+    line: 'if from < before then',
     becomes: 'if true then',
   },
   {
@@ -93,7 +93,7 @@ export const luaMutants: readonly LuaMutant[] = [
   },
   {
     what: 'idling earns credit',
-    line: 'at.reached = math.max(at.reached, line.reached)',
+    line: 'at.reached = max(at.reached, line.reached)',
     becomes: '',
   },
   {
