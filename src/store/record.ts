@@ -71,42 +71,60 @@ export function hasCost(record: string): boolean {
   return record.charCodeAt(0) === ASTERISK
 }
 
-/** What a record says of its job besides the payload. */
-type JobHeader = Omit<JobRecord, 'payload'>
+/** What a record says behind the line that says when its job was made. */
+type JobDetails = Pick<JobRecord, 'type' | 'givenId' | 'options'>
 
-// All lines but the payload, as they were in the record before.
-let headerText = ''
-let header: JobHeader | undefined
+// As they were in the record before: most jobs that follow each other differ by nothing but when they were made and their
+// payloads, and comparing texts costs less than cutting them.
+let detailsText = ''
+let details: JobDetails | undefined
+let createdText = ''
+let createdAt = 0
 
-/**
- * Jobs that were submitted together and follow each other differ by nothing but their payloads: the rest is read once.
- * @throws TypeError or SyntaxError for a text that is no record. Its payload is not looked at.
- */
+/** @throws TypeError or SyntaxError for a text that is no record. Its payload is not looked at. */
 export function decodeRecord(text: string): JobRecord {
-  if (header === undefined || !text.startsWith(headerText)) readHeader(text)
-  const { cost, history, createdAt, type, givenId, options } = header as JobHeader
-  return { cost, history, createdAt, type, givenId, options, payload: text.slice(headerText.length) }
-}
-
-function readHeader(text: string): void {
   const costEnd = hasCost(text) ? text.indexOf(';') : -1
   const historyEnd = text.indexOf('\n', costEnd + 1)
   const createdEnd = text.indexOf('\n', historyEnd + 1)
+  // One that is not there is looked for from the beginning again, and so is before the one it should follow.
+  if (createdEnd <= historyEnd) throw notARecord(text)
+  if (details === undefined || !text.startsWith(detailsText, createdEnd)) readDetails(text, createdEnd)
+  const { type, givenId, options } = details as JobDetails
+  return {
+    cost: costEnd === -1 ? 1 : decodeCost(text.slice(1, costEnd)),
+    history: historyEnd === costEnd + 1 ? noHistory : decodeHistory(text.slice(costEnd + 1, historyEnd)),
+    createdAt: readCreated(text, historyEnd + 1, createdEnd),
+    type,
+    givenId,
+    options,
+    payload: text.slice(createdEnd + detailsText.length),
+  }
+}
+
+/** The lines of type, id and options, with the breaks around them: what is the same text there says the same. */
+function readDetails(text: string, createdEnd: number): void {
   const typeEnd = text.indexOf('\n', createdEnd + 1)
   const idEnd = text.indexOf('\n', typeEnd + 1)
   const optionsEnd = text.indexOf('\n', idEnd + 1)
-  // One that is not there is looked for from the beginning again, and so is before the one it should follow.
-  if (!(createdEnd > historyEnd && typeEnd > createdEnd && idEnd > typeEnd && optionsEnd > idEnd))
-    throw new TypeError(`not a job's record: ${text.slice(0, 60)}`)
-  header = {
-    cost: costEnd === -1 ? 1 : decodeCost(text.slice(1, costEnd)),
-    history: historyEnd === costEnd + 1 ? noHistory : decodeHistory(text.slice(costEnd + 1, historyEnd)),
-    createdAt: Number.parseInt(text.slice(historyEnd + 1, createdEnd), 36),
+  if (!(typeEnd > createdEnd && idEnd > typeEnd && optionsEnd > idEnd)) throw notARecord(text)
+  details = {
     type: detached(text.slice(createdEnd + 1, typeEnd)),
     givenId: idEnd === typeEnd + 1 ? undefined : detached(text.slice(typeEnd + 1, idEnd)),
     options: optionsEnd === idEnd + 1 ? noOptions : (JSON.parse(text.slice(idEnd + 1, optionsEnd)) as JobOptions),
   }
-  headerText = text.slice(0, optionsEnd + 1)
+  detailsText = text.slice(createdEnd, optionsEnd + 1)
+}
+
+function readCreated(text: string, start: number, end: number): number {
+  if (createdText.length !== end - start || !text.startsWith(createdText, start)) {
+    createdText = text.slice(start, end)
+    createdAt = Number.parseInt(createdText, 36)
+  }
+  return createdAt
+}
+
+function notARecord(text: string): TypeError {
+  return new TypeError(`not a job's record: ${text.slice(0, 60)}`)
 }
 
 /**

@@ -68,8 +68,18 @@ export const luaMutants: readonly LuaMutant[] = [
   },
   {
     what: 'a tenant that has used up its limit stays in line',
-    line: 'if q.limits and (free <= cost or q.limits.active or q.group) then',
+    line: 'elseif free == cost then',
+    becomes: 'elseif false then',
+  },
+  {
+    what: 'a tenant that has used up one of its limits waits for the first of them',
+    line: 'if states[2] or state.rule.members then',
     becomes: 'if false then',
+  },
+  {
+    what: 'a strict share is not asked again once it has granted',
+    line: 'if q.limits.active or q.group or free < cost then',
+    becomes: 'if free < cost then',
   },
   {
     what: 'a level has no limits of its own',

@@ -43,7 +43,7 @@ end
 function bucket.open(rule, stored, jitter, queue, now, share)
   local state = {
     meter = bucket, rule = rule, jitter = jitter, interval = interval_of(rule, jitter), now = now, known = nil,
-    tat = 0, fence = 0, closed_until = 0, changed = false, reach = rule.reach, tat_before = 0, taken = 0, late = 0,
+    tat = 0, fence = 0, closed_until = 0, changed = false, reach = rule.reach, taken = 0,
   }
   if share < 1 then
     state.interval = ceil(state.interval / share)

@@ -135,9 +135,13 @@ local function serve(q, tenant, level, allowed, is_guarded)
     standing.settle(q, tenant)
     return
   end
-  if q.limits and (free <= cost or q.limits.active or q.group) then
+  if q.limits then
     -- Each job has taken one of it. A strict share, or a limit that is shared, can have less left than that.
-    free, until_us, limit = granting.available_to(q, tenant)
+    if q.limits.active or q.group or free < cost then
+      free, until_us, limit = granting.available_to(q, tenant)
+    elseif free == cost then
+      free, until_us, limit = granting.used_up(q, tenant)
+    end
   end
   if is_over or (free == 0 and got > 0) then
     tenants.set_score(at, tenants.new_score(q, tenant))

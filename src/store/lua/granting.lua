@@ -25,6 +25,16 @@ function granting.available_to(q, tenant)
   return limits.available(states)
 end
 
+-- The same when all has just been taken of what they could grant: where there is one, it need not be asked again.
+function granting.used_up(q, tenant)
+  local states = tenant.limits
+  local state = states[1]
+  if states[2] or state.rule.members then
+    return granting.available_to(q, tenant)
+  end
+  return 0, state.meter.instant(state, 1), state
+end
+
 -- A limit of the queue or a level has nothing to grant. It denies nobody when nobody is in line for it.
 local function note_denied(q, scope, limit, levels)
   for i = 1, #levels do
