@@ -59,6 +59,8 @@ export interface PackedJob {
   /** Of its given id; '' without one. */
   readonly digest: string
   readonly record: string
+  /** It costs more than one permit. */
+  readonly hasCost: boolean
 }
 
 const fields: Readonly<Record<keyof JobInput, true>> = {
@@ -132,6 +134,7 @@ export class Packer {
     if (typeof ordered !== 'boolean') fail('its ordered must be true or false')
     const id = input.id ?? ''
     if (input.id !== undefined) this.#checkId(input.id, fail)
+    const cost = costOf(input.cost ?? defaults.cost, fail)
     const instant = instantOf(input.delayMs ?? defaults.delayMs, input.runAt ?? defaults.runAt, nowMs, fail)
     return {
       tenant: this.#token(tenant, 'tenant', fail),
@@ -151,8 +154,9 @@ export class Packer {
           fail,
         ),
         payloadText(input.payload, this.#maxPayloadBytes, this.#failPayload),
-        costOf(input.cost ?? defaults.cost, fail),
+        cost,
       ),
+      hasCost: cost !== 1,
     }
   }
 

@@ -37,6 +37,7 @@ const FULL_WAIT_MS = { first: 25, longest: 1_000 }
 
 interface Line extends SubmitLine {
   readonly entries: string[]
+  hasCosts: boolean
   /** The place of each job in what was submitted, for the error; undefined for one that was submitted alone. */
   readonly indexes: (number | undefined)[]
 }
@@ -170,6 +171,7 @@ export class Submitter {
     if (job.kind !== 'fresh') line.entries.push(job.digest)
     line.entries.push(job.record)
     line.indexes.push(index)
+    if (job.hasCost) line.hasCosts = true
     return line
   }
 
@@ -189,7 +191,7 @@ export class Submitter {
     const key = `${level}:${lane}:${tenant}`
     let line = this.#lineOfLane.get(key)
     if (line?.kind !== kind) {
-      line = { tenant, level, lane, kind, basePriority: this.#basePriority, entries: [], indexes: [] }
+      line = { tenant, level, lane, kind, basePriority: this.#basePriority, entries: [], indexes: [], hasCosts: false }
       this.#lines.push(line)
       this.#lineOfLane.set(key, line)
     }

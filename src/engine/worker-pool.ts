@@ -462,6 +462,11 @@ export class WorkerPool implements Sleeper {
     return finished
   }
 
+  readonly #flush = (): void => {
+    this.#flushHandle = undefined
+    if (this.#exchanges.hasToTell) this.#exchange()
+  }
+
   /** All hands at once (or a call full of them), or whatever has ended a little later. */
   #flushSoon(): void {
     if (this.#exchanges.isFull(this.#processors.concurrency)) {
@@ -471,14 +476,10 @@ export class WorkerPool implements Sleeper {
     if (this.#flushHandle) return
     // A test that waits for the end of a job would have to move the clock first.
     const gatherMs = this.#isTimeMoved ? 0 : Math.min(LONGEST_GATHER_MS, this.#meanRunMs * GATHER_SHARE)
-    const flush = () => {
-      this.#flushHandle = undefined
-      if (this.#exchanges.hasToTell) this.#exchange()
-    }
     if (gatherMs >= 1) {
-      this.#flushHandle = this.#clock.setTimer(flush, gatherMs)
+      this.#flushHandle = this.#clock.setTimer(this.#flush, gatherMs)
     } else {
-      const immediate = setImmediate(flush)
+      const immediate = setImmediate(this.#flush)
       this.#flushHandle = () => clearImmediate(immediate)
     }
   }

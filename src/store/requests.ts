@@ -141,7 +141,7 @@ export class Requests<Keys extends GroupKeys = QueueKeys> {
   }
 
   /** What only reads needs no number, and does not wait for those that others have. */
-  async #repeated<K extends { [Name in keyof K]: string }, A extends { [Name in keyof A]: ScriptValue }>(
+  #repeated<K extends { [Name in keyof K]: string }, A extends { [Name in keyof A]: ScriptValue }>(
     script: Script<K, A>,
     args: (request: number, serverId: string) => A,
     options: CallOptions,

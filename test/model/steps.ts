@@ -2,7 +2,7 @@ import { deepStrictEqual } from 'node:assert'
 import type fc from 'fast-check'
 import { placeOfKey } from '../../src/store/job-place.ts'
 import { actionOfLane, idDigest, type Level, toActionLane } from '../../src/store/names.ts'
-import { decodeRecord, encodeRecord } from '../../src/store/record.ts'
+import { decodeRecord, encodeRecord, hasCost } from '../../src/store/record.ts'
 import { admitJob } from '../../src/store/scripts/admit-job.ts'
 import { cancelJob } from '../../src/store/scripts/cancel-job.ts'
 import { changeSettings } from '../../src/store/scripts/change-settings.ts'
@@ -346,7 +346,7 @@ function toLine(world: World, line: LineStep): SubmitLine {
     if (kind === 'named') return [digest, record]
     return [id % 3 === 0 ? `@${world.now + delayUs}` : `+${delayUs}`, digest, record]
   })
-  return { tenant, level, lane, basePriority: base, kind, entries }
+  return { tenant, level, lane, basePriority: base, kind, entries, hasCosts: entries.some(hasCost) }
 }
 
 /** What the client really holds. */

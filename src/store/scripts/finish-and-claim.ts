@@ -122,9 +122,10 @@ export async function finishAndClaim(
   giveUpAfterMs?: number,
 ): Promise<ClaimReply> {
   const finished = groupFinished(claim.finished)
-  const ask = (namesAll: boolean) => exchange(requests, claim, encode(claim, finished, namesAll), giveUpAfterMs)
-  let reply = await ask(false)
-  if (reply[0] === 'unnamed') reply = await ask(true)
+  let reply = await exchange(requests, claim, encode(claim, finished, false), giveUpAfterMs)
+  if (reply[0] === 'unnamed') {
+    reply = await exchange(requests, claim, encode(claim, finished, true), giveUpAfterMs)
+  }
   return decode(reply, finished)
 }
 

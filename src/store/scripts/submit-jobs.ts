@@ -1,4 +1,3 @@
-import { hasCost } from '../record.ts'
 import type { Requests } from '../requests.ts'
 import { submitJobs as script } from '../scripts.generated.ts'
 
@@ -14,6 +13,8 @@ export interface SubmitLine {
    */
   readonly kind: LineKind
   readonly entries: readonly string[]
+  /** Some of its jobs cost more than one permit. @default false */
+  readonly hasCosts?: boolean
 }
 
 export type LineKind = 'fresh' | 'named' | 'later'
@@ -48,14 +49,12 @@ export async function submitJobs(
   options: { nowUs?: string; signal?: AbortSignal | undefined } = {},
 ): Promise<SubmitReply> {
   const list: (string | number)[] = []
-  let hasCosts = 0
   for (const line of lines) {
     const { tenant, level, lane, basePriority = '', kind, entries } = line
-    const width = entriesPerJob[kind]
-    list.push(tenant, level, lane, basePriority, kind, entries.length / width)
+    list.push(tenant, level, lane, basePriority, kind, entries.length / entriesPerJob[kind])
     for (const entry of entries) list.push(entry)
-    for (let at = width - 1; at < entries.length; at += width) if (hasCost(entries[at] as string)) hasCosts = 1
   }
+  const hasCosts = lines.some((line) => line.hasCosts) ? 1 : 0
   const args = (request: number) => ({ nowGiven: options.nowUs ?? '', request, hasCosts, lines: list })
   const reply = await requests.run(script, args, { signal: options.signal })
   if (reply[0] === 'costly') {

@@ -1,6 +1,7 @@
 import type { Redis as Client } from 'ioredis'
 import { checkQueueOptions, declarationOf, type QueueOptions } from '../../../src/engine/queue-options.ts'
 import { type GroupKeys, groupKeys, keyPrefix, type QueueKeys, queueKeys } from '../../../src/store/keys.ts'
+import { hasCost } from '../../../src/store/record.ts'
 import { openRedis, type Redis, type RedisOptions } from '../../../src/store/redis.ts'
 import { Requests } from '../../../src/store/requests.ts'
 import { endAction } from '../../../src/store/scripts/end-action.ts'
@@ -214,7 +215,8 @@ export class ScriptStore {
   }
 
   submitLines(lines: readonly SubmitLine[], client = 'producer'): Promise<SubmitReply> {
-    return submitJobs(this.requests(client), lines, { nowUs: this.nowUs })
+    const counted = lines.map((line) => ({ ...line, hasCosts: line.entries.some(hasCost) }))
+    return submitJobs(this.requests(client), counted, { nowUs: this.nowUs })
   }
 
   /** An action of that name; its jobs are submitted to the lane `@<name>`. */
