@@ -75,7 +75,7 @@ export function hasCost(record: string): boolean {
 type JobDetails = Pick<JobRecord, 'type' | 'givenId' | 'options'>
 
 // As they were in the record before: most jobs that follow each other differ by nothing but when they were made and their
-// payloads, and comparing texts costs less than cutting them.
+// payloads, and comparing texts costs less than cutting them. This may keep the reply of one claim in memory, and no more.
 let detailsText = ''
 let details: JobDetails | undefined
 let createdText = ''

@@ -38,6 +38,9 @@ local function fence_of(state)
   return state.fence
 end
 
+-- 0 where nobody was.
+bucket.granted_last = fence_of
+
 -- The state is "tat:fence:restarts": who was granted last, and the restarts it has been through. `share` is what an
 -- upstream that pushed back has left of the rate.
 function bucket.open(rule, stored, jitter, queue, now, share)

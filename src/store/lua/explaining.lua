@@ -125,7 +125,7 @@ local function closed_since(q, scope, state, tenant)
   elseif state.closed_until > q.now then
     return q.restarted_at
   elseif state.rule.kind == "bucket" then
-    return state.fence
+    return state.meter.granted_last(state)
   elseif state.rule.kind == "window" then
     return state.last
   end
