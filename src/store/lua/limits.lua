@@ -237,16 +237,18 @@ local function counted(scope, rule)
   return (rule.is_share and "queue" or scope) .. "/" .. (rule.counted_as or rule.name)
 end
 
--- The rules of the template are this script's own copy: each tenant finds it there.
+-- The rules of the template are this script's own copy: each tenant finds it there. That of a limit which queues share
+-- can stand on two levels.
 local function name_granted(scope, rule)
-  rule.granted_field = "granted:" .. counted(scope, rule)
+  rule.granted_at, rule.granted_field = scope, "granted:" .. counted(scope, rule)
   return rule.granted_field
 end
 
 function limits.count_grants(q, scope, rule, permits)
   -- Of a share the limit counts them that it is a part of.
   if not rule.is_share then
-    local field, counts = rule.granted_field or name_granted(scope, rule), q.counts
+    local counts = q.counts
+    local field = rule.granted_at == scope and rule.granted_field or name_granted(scope, rule)
     counts[field] = (counts[field] or 0) + permits
   end
 end
@@ -265,11 +267,10 @@ end
 
 -- Many tenants under one rule are denied for the same reason.
 local function denied_field(scope, state)
-  local rule = state.rule
-  local is_open = state.closed_until <= state.now and not rule.is_share
-  local reason = is_open and REASONS[rule.kind] or reason_of(state)
-  if rule.denied_for ~= reason then
-    rule.denied_for, rule.denied_field = reason, "denied:" .. counted(scope, rule) .. "/" .. reason
+  local rule, reason = state.rule, reason_of(state)
+  if rule.denied_for ~= reason or rule.denied_at ~= scope then
+    rule.denied_for, rule.denied_at = reason, scope
+    rule.denied_field = "denied:" .. counted(scope, rule) .. "/" .. reason
   end
   return rule.denied_field
 end
@@ -332,7 +333,7 @@ local function charge_all(q, scope, states, permits, fence, shortest, level, fro
       state.meter.charge(state, permits, fence)
       shortest = keep(q, state, permits, shortest)
     else
-      local field = rule.granted_field or name_granted(scope, rule)
+      local field = rule.granted_at == scope and rule.granted_field or name_granted(scope, rule)
       counts[field] = (counts[field] or 0) + permits
       if rule.members then
         charge_pool(q, state, level, from)

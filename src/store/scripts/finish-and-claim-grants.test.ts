@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { sharedLimit } from '../../../test/support/script-store/shared-limits.ts'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { changeTenant } from './change-tenant.ts'
 
@@ -57,5 +58,26 @@ it('counts names that only tenants’ own limits have as other', async () => {
     'granted:tenant/tenant': '1',
     'granted:tenant/other': '1',
     'denied:tenant/other/rate': '1',
+  })
+})
+
+it('counts a shared limit on two levels for the level that asked', async () => {
+  await store.empty()
+  store.group = 'gitlab'
+  store.use('a')
+  const gitlab = sharedLimit({ ...bucket, burst: 2 })
+  await store.register({ limits: { levels: { high: { gitlab }, low: { gitlab } } } })
+  await store.submit('a', 1, { level: 'high' })
+  await store.submit('a', 5, { level: 'low' })
+
+  expect(shortly(await store.claim(5))).toBe('a1 a1')
+  await store.submit('a', 1, { level: 'high' })
+  await store.claim(5)
+
+  expect(await counted()).toEqual({
+    'granted:high/gitlab': '1',
+    'granted:low/gitlab': '1',
+    'denied:low/gitlab/rate': '2',
+    'denied:high/gitlab/rate': '1',
   })
 })
