@@ -1,4 +1,5 @@
-import { type Level, parseJobKey } from '../store/names.ts'
+import { parseJobKey } from '../store/job-place.ts'
+import type { Level } from '../store/names.ts'
 import type { DeadReason, DelayReason } from '../store/reasons.ts'
 import { type JobErrorRecord, readPayload } from '../store/record.ts'
 import type { Requests } from '../store/requests.ts'

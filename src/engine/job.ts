@@ -93,7 +93,7 @@ export class LeasedJob implements Job {
   }
 
   get action(): string | undefined {
-    return this.actionLane === '' ? undefined : this.lane
+    return this.place.action
   }
 
   get id(): string {

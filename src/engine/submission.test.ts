@@ -87,6 +87,7 @@ describe('a job that cannot be submitted', () => {
     ['an empty id', { type: 'T', id: '' }, 'its id must have'],
     ['an id that is no text', { type: 'T', id: 5 }, 'its id must be text'],
     ['an id like a generated one', { type: 'T', id: 'normal:default:5:a' }, 'its id looks like a generated one'],
+    ['one that no name could be', { type: 'T', id: 'normal:%:5:%zz' }, 'its id looks like a generated one'],
     ['a negative delay', { type: 'T', delayMs: -1 }, 'its delayMs must be'],
     ['no number as delay', { type: 'T', delayMs: Number.NaN }, 'its delayMs must be'],
     ['a delay of years', { type: 'T', delayMs: 1e12 }, 'its delayMs must be'],

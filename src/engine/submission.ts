@@ -1,12 +1,12 @@
 import { didYouMean } from '../assert.ts'
 import { InvalidJobError } from '../errors.ts'
+import { parseJobKey } from '../store/job-place.ts'
 import {
   defaultLane,
   defaultTenant,
   idDigest,
   type Level,
   levels,
-  parseJobKey,
   problemOfName,
   toLaneToken,
   toToken,

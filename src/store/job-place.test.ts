@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest'
-import { placeOfKey } from './job-place.ts'
+import { parseJobKey, placeOfKey } from './job-place.ts'
 
 it('reads where a job stands from its key', () => {
   expect(placeOfKey('low:!a%3Ab:5:c%20d')).toEqual({
     level: 'low',
     lane: 'a:b',
     isOrdered: true,
+    action: undefined,
     actionLane: '',
     tenant: 'c d',
     tenantToken: 'c%20d',
@@ -13,7 +14,12 @@ it('reads where a job stands from its key', () => {
 })
 
 it('reads the lane of an action', () => {
-  expect(placeOfKey('high:@import:5:a')).toMatchObject({ lane: 'import', actionLane: '@import', isOrdered: false })
+  expect(placeOfKey('high:@import:5:a')).toMatchObject({
+    lane: 'import',
+    action: 'import',
+    actionLane: '@import',
+    isOrdered: false,
+  })
   expect(placeOfKey('high:!@import:5:a')).toMatchObject({ lane: 'import', actionLane: '!@import', isOrdered: true })
 })
 
@@ -34,4 +40,10 @@ it('takes for a name whatever stands where one should be, and for no other job',
     expect(() => placeOfKey(key)).not.toThrow()
     expect(placeOfKey('normal:default:5:x')).toMatchObject({ level: 'normal', lane: 'default', tenant: 'x' })
   }
+})
+
+it('reads an id that somebody has given whatever was read before it', () => {
+  placeOfKey('normal:default:5:b')
+
+  expect(parseJobKey('normal:default:5:a:b')?.tenant).toBe('a:b')
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fromToken, idDigest, levels, nameRule, parseJobKey, problemOfName, toLaneToken, toToken } from './names.ts'
+import { parseJobKey } from './job-place.ts'
+import { fromToken, idDigest, levels, nameRule, problemOfName, toLaneToken, toToken } from './names.ts'
 
 /** Names that may be given, with a liking for what has a meaning in keys. */
 const name = fc
@@ -50,9 +51,11 @@ describe('a job’s key', () => {
         sequence,
         name,
         (level, lane, isOrdered, at, tenant) => {
-          const key = `${level}:${toLaneToken(lane, isOrdered)}:${at}:${toToken(tenant)}`
+          const tenantToken = toToken(tenant)
+          const key = `${level}:${toLaneToken(lane, isOrdered)}:${at}:${tenantToken}`
 
-          expect(parseJobKey(key)).toEqual({ level, lane, isOrdered, tenant })
+          const place = { level, lane, isOrdered, action: undefined, actionLane: '', tenant, tenantToken }
+          expect(parseJobKey(key)).toStrictEqual(place)
         },
       ),
     )
@@ -67,6 +70,10 @@ describe('a job’s key', () => {
     'normal:default:1:',
     'xnormal:a:1:b',
   ])('is not %o', (id) => expect(parseJobKey(id)).toBeUndefined())
+
+  it('is one also where a name in it cannot be read', () => {
+    expect(parseJobKey('normal:%:1:%zz')).toMatchObject({ lane: '%', tenant: '%zz' })
+  })
 })
 
 describe('a name', () => {

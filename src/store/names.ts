@@ -71,33 +71,6 @@ export function isOrderedLane(lane: string): boolean {
 const ORDERED = 33 // '!'
 const OF_ACTION = 64 // '@'
 
-export interface Place {
-  readonly level: Level
-  /** Of an action: its name. */
-  readonly lane: string
-  readonly action: string | undefined
-  readonly isOrdered: boolean
-  readonly tenant: string
-}
-
-const jobKeyPattern = /^(high|normal|low):([^:]*):\d+:(.+)$/s
-
-/** A generated id is the job's key and names its place. Undefined for an id given by a caller. */
-export function parseJobKey(id: string): Place | undefined {
-  const match = jobKeyPattern.exec(id)
-  if (!match) return undefined
-  const [, level, lane = '', tenant = ''] = match
-  const isOrdered = isOrderedLane(lane)
-  const action = actionOfLane(lane)
-  return {
-    level: level as Level,
-    lane: fromToken(action ?? (isOrdered ? lane.slice(1) : lane)),
-    action: action === undefined ? undefined : fromToken(action),
-    isOrdered,
-    tenant: fromToken(tenant),
-  }
-}
-
 /** Eighty bits of an id given within a tenant: two among a billion are equal with a chance of one in a million. */
 export function idDigest(tenant: string, id: string): string {
   return hash('sha1', `${tenant}\n${id}`, 'hex').slice(0, 20)

@@ -1,4 +1,5 @@
-import { fromToken, parseJobKey } from '../../store/names.ts'
+import { parseJobKey } from '../../store/job-place.ts'
+import { fromToken } from '../../store/names.ts'
 import type { Requests } from '../../store/requests.ts'
 import { explainJob } from '../../store/scripts/explain-job.ts'
 import { explainTenant } from '../../store/scripts/explain-tenant.ts'

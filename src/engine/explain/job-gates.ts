@@ -1,4 +1,4 @@
-import type { Place } from '../../store/names.ts'
+import type { JobPlace } from '../../store/job-place.ts'
 import type { DeadReason, DelayReason } from '../../store/reasons.ts'
 import type { JobFacts } from '../../store/scripts/explain-job.ts'
 import type { ActionState } from '../../store/scripts/open-action.ts'
@@ -7,7 +7,7 @@ import { moment } from './moments.ts'
 
 /** The gates that are a job's own. */
 
-export function actionGate({ now, job }: JobFacts, place: Place): Gate[] {
+export function actionGate({ now, job }: JobFacts, place: JobPlace): Gate[] {
   const { action } = job
   if (!action || place.action === undefined) return []
   const state = action.state as ActionState
@@ -74,7 +74,7 @@ function sentence({ now, job }: JobFacts, reason: DelayReason | DeadReason | und
 }
 
 /** Undefined where the job does not wait in its lane. */
-export function laneGate({ job }: JobFacts, place: Place): Gate[] {
+export function laneGate({ job }: JobFacts, place: JobPlace): Gate[] {
   const { lane } = job
   if (!lane) return []
   const { ahead, lanes, lanes_before: lanesBefore, busy } = lane

@@ -1,4 +1,5 @@
-import { idDigest, parseJobKey, toToken } from '../names.ts'
+import { parseJobKey } from '../job-place.ts'
+import { idDigest, toToken } from '../names.ts'
 import type { DeadReason } from '../reasons.ts'
 import { type JobRecord, readRecord } from '../record.ts'
 import type { Requests } from '../requests.ts'
