@@ -255,7 +255,7 @@ class SideBySide {
     for (const { tenant, lane, count } of lines) {
       const entries = new Array<string>(count).fill(encodeRecord('0', 'call', '', '', 'null'))
       const line = { tenant: tenant.name, level: tenant.level, lane, basePriority: undefined, entries }
-      await submitJobs(this.#requests, [{ ...line, kind: 'fresh' }], { nowUs: String(this.#now) })
+      await submitJobs(this.#requests, [{ ...line, kind: 'fresh', hasCosts: false }], { nowUs: String(this.#now) })
       this.#virtual.submit(tenant, lane, count, this.#now)
     }
   }

@@ -25,11 +25,12 @@ function granting.available_to(q, tenant)
   return limits.available(states)
 end
 
--- The same when all has just been taken of what they could grant: where there is one, it need not be asked again.
+-- The same when jobs have just cost as much as they could grant: where there is one limit, it need not be asked again.
+-- Slots must: these count jobs, whatever each costs.
 function granting.used_up(q, tenant)
   local states = tenant.limits
   local state = states[1]
-  if states[2] or state.rule.members then
+  if states[2] or state.holder or state.rule.members then
     return granting.available_to(q, tenant)
   end
   return 0, state.meter.instant(state, 1), state

@@ -124,6 +124,13 @@ describe('a job that costs more', () => {
     expect(order.join('')).toBe('abbbbbbbbabbbb')
   })
 
+  it('takes one slot of its tenant all the same, and leaves it the others', async () => {
+    await store.begin({ limits: { tenant: { kind: 'concurrency', max: 5 } } })
+    await submit('a', [5, 5, 5])
+
+    expect(shortly(await store.claim(9))).toBe('a1 a2 a3')
+  })
+
   it('gives back all it cost when it was not started', async () => {
     await store.begin({ limits: { queue: { kind: 'window', limit: 10, windowMs: 10_000 } } })
     await submit('a', [7])

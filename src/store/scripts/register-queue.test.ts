@@ -295,7 +295,7 @@ it('runs while Redis is out of memory', async () => {
 
 function line(tenant: string, count: number): SubmitLine {
   const entries = Array.from({ length: count }, (_, index) => record(index + 1))
-  return { tenant, level: 'normal', lane: 'default', basePriority: undefined, kind: 'fresh', entries }
+  return { tenant, level: 'normal', lane: 'default', basePriority: undefined, kind: 'fresh', entries, hasCosts: false }
 }
 
 async function declared() {

@@ -439,9 +439,8 @@ it('is refused while Redis is out of memory, and changes nothing', async () => {
 })
 
 it('takes the time of the server unless one is given', async () => {
-  await submitJobs(store.requests(), [
-    { tenant: 'a', level: 'normal', lane: 'default', basePriority: undefined, kind: 'fresh', entries: [record(1)] },
-  ])
+  const place = { tenant: 'a', level: 'normal', lane: 'default', basePriority: undefined }
+  await submitJobs(store.requests(), [{ ...place, kind: 'fresh', entries: [record(1)], hasCosts: false }])
 
   const since = (await store.dump())['since:normal'] as { zset: Record<string, number> }
   expect(Math.abs((since.zset.a ?? 0) / 1000 - Date.now())).toBeLessThan(10_000)

@@ -13,8 +13,8 @@ export interface SubmitLine {
    */
   readonly kind: LineKind
   readonly entries: readonly string[]
-  /** Some of its jobs cost more than one permit. @default false */
-  readonly hasCosts?: boolean
+  /** Some of its jobs cost more than one permit: until somebody says so, nobody looks at what jobs cost. */
+  readonly hasCosts: boolean
 }
 
 export type LineKind = 'fresh' | 'named' | 'later'

@@ -214,7 +214,7 @@ export class ScriptStore {
     return this.submitLines([{ ...emptyLine, tenant, entries, ...line }])
   }
 
-  submitLines(lines: readonly SubmitLine[], client = 'producer'): Promise<SubmitReply> {
+  submitLines(lines: readonly Omit<SubmitLine, 'hasCosts'>[], client = 'producer'): Promise<SubmitReply> {
     const counted = lines.map((line) => ({ ...line, hasCosts: line.entries.some(hasCost) }))
     return submitJobs(this.requests(client), counted, { nowUs: this.nowUs })
   }
@@ -347,7 +347,7 @@ const plainRules = {
   sealTimeoutMs: 0,
 } as const
 
-const emptyLine: SubmitLine = {
+const emptyLine: Omit<SubmitLine, 'hasCosts'> = {
   tenant: 'a',
   level: 'normal',
   lane: 'default',
