@@ -94,7 +94,7 @@ export class QueueModel extends QueueState {
   }
 
   readAction(tenant: string, name: string, withStatistics: boolean, now: number): FoundAction | undefined {
-    this.now = now
+    this.begin(now)
     const action = this.action(tenant, name)
     return action && viewOf(this, action, now, withStatistics)
   }
