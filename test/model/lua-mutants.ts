@@ -73,8 +73,13 @@ export const luaMutants: readonly LuaMutant[] = [
   },
   {
     what: 'a tenant that has used up one of its limits waits for the first of them',
-    line: 'if states[2] or state.rule.members then',
+    line: 'if states[2] or state.holder or state.rule.members then',
     becomes: 'if false then',
+  },
+  {
+    what: 'a job takes as many slots as it costs',
+    line: 'if states[2] or state.holder or state.rule.members then',
+    becomes: 'if states[2] or state.rule.members then',
   },
   {
     what: 'a strict share is not asked again once it has granted',
