@@ -34,6 +34,20 @@ describe('a Sluice by a manual clock', () => {
     expect(await queue.counts()).toMatchObject({ waiting: 0, running: 0, succeeded: 1 })
   })
 
+  it('comes to rest no sooner where the server has lost its functions', async () => {
+    const queue = connect().queue('mail')
+    await queue.submit({ type: 'SEND', payload: 1 })
+    const ran: unknown[] = []
+    const client = server.client()
+    await client.call('FUNCTION', 'FLUSH')
+    client.disconnect()
+    queue.process('SEND', ({ payload }) => void ran.push(payload))
+
+    await clock.settle()
+
+    expect(ran).toEqual([1])
+  })
+
   it('remembers the backlog of the last hour by the clock, and says of what moment an overview is', async () => {
     const queue = connect().queue('mail')
     await queue.submit({ type: 'SEND', jobs: [{}, {}, {}] })
