@@ -49,6 +49,7 @@ const gate = z.object({
   limit: z.union([z.number(), z.string()]).optional().meta({ description: 'Of a limit its size; of a park its name.' }),
   used: z.number().optional(),
   remaining: z.number().optional(),
+  cost: z.number().optional().meta({ description: 'What the job asked about costs; of a tenant, its next one.' }),
   effectivePerSecond: z.number().optional().meta({ description: 'What a limit with a rate grants now.' }),
   isEstimated: z.boolean().optional().meta({ description: 'Part of what is used was assumed.' }),
   place: z.number().optional().meta({ description: '1 is next.' }),

@@ -6,6 +6,8 @@ import { useEngine } from './engine.ts'
 
 const engine = useEngine()
 
+const DAY = 86_400_000
+
 /** Each gate and whether it lets work pass: `queue+ level+ tenant- …`. */
 function gatesOf(explanation: Explanation | undefined): string {
   return (explanation?.gates ?? []).map(({ gate, open }) => `${gate}${open ? '+' : '-'}`).join(' ')
@@ -96,6 +98,29 @@ describe('a tenant', () => {
     expect(binds?.since).toBeGreaterThan(at - 10_000)
     expect(binds?.since).toBeLessThanOrEqual(at)
   })
+
+  it.each(['queue', 'high'] as const)(
+    'waits for a limit of the %s that has less left than its next job costs',
+    async (scope) => {
+      const window = { kind: 'window', limit: 10, windowMs: DAY } as const
+      const queue = engine.queue({ limits: scope === 'queue' ? { queue: window } : { levels: { high: window } } })
+      const job = { type: 'T', tenant: 'a', level: 'high', cost: 7 } as const
+      await queue.submit({ jobs: [job, { ...job, id: 'second' }] })
+      await queue.claim(2)
+
+      for (const explanation of [
+        await queue.explain({ tenant: 'a' }),
+        await queue.explain({ tenant: 'a', job: 'second' }),
+      ]) {
+        const { binds, at, text } = explanation as Explanation
+        expect(binds).toMatchObject({ gate: 'limit', scope, used: 7, remaining: 3, cost: 7, reason: 'limit' })
+        expect(text).toContain('does not grant the 7 permits that the job costs')
+        expect(binds?.since).toBeLessThanOrEqual(at)
+        expect(mayRunAt).toBe(binds?.until)
+        expect(mayRunAt).toBe(Math.ceil(at / DAY) * DAY)
+      }
+    },
+  )
 
   it('says what a limit grants now that an upstream has slowed down, and why', async () => {
     const queue = engine.queue({ limits: { tenant: '1000/s' } })

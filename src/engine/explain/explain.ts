@@ -7,14 +7,13 @@ import type { JobAddress } from '../../store/scripts/read-job.ts'
 import { type Explanation, explanationOf } from './explanation.ts'
 import { actionGate, jobGate, laneGate } from './job-gates.ts'
 import {
-  chooseStand,
   lanesGate,
   levelGate,
   limitGates,
   parkedGate,
   pauseGate,
   queueGate,
-  standsOf,
+  standOf,
   turnGate,
   workersGate,
   workGate,
@@ -23,7 +22,7 @@ import {
 /** Why no further job of a tenant runs now. @param token - The tenant's. */
 export async function whyTenantWaits(requests: Requests, token: string): Promise<Explanation> {
   const { facts, limits } = await explainTenant(requests, token)
-  const stand = chooseStand(facts, limits)
+  const stand = standOf(facts, facts.level)
   const subject = { tenant: fromToken(token), job: undefined, level: stand?.level, at: facts.now }
   return explanationOf(subject, [
     queueGate(facts),
@@ -54,7 +53,7 @@ export async function whyJobWaits(
   const own = [...actionGate(facts, place), jobGate(facts)]
   // What runs or has ended has passed the others, or will never come to them.
   if (state !== 'waiting' && state !== 'delayed') return explanationOf(subject, own.reverse())
-  const stand = standsOf(facts).find((each) => each.level === level)
+  const stand = standOf(facts, level)
   return explanationOf(subject, [
     queueGate(facts),
     levelGate(facts, level),

@@ -55,6 +55,8 @@ export type Gate = AnyGate &
         readonly limit: number
         readonly used: number
         readonly remaining: number
+        /** What the job asked about costs; of a tenant, its next one. */
+        readonly cost: number
         /** What it grants now when it is always asked; undefined without a rate. */
         readonly effectivePerSecond: number | undefined
         /** Redis had lost what a window had counted: part of what is used was assumed. */

@@ -89,24 +89,27 @@ function slowness(row: LimitRow): string {
 
 const owners = { queue: 'of the queue', tenant: 'of the tenant', high: 'of level high' } as const
 
-function limitGate(row: LimitRow, { now, closed_limits: closed }: TenantFacts): Gate {
+function limitGate(row: LimitRow, { now, cost, closed_limits: closed }: TenantFacts): Gate {
   const { scope, name, kind, limit, used, available: remaining } = row
   const whose = owners[scope as keyof typeof owners] ?? `of level ${scope}`
-  const reason = remaining > 0 ? undefined : reasonOf(row)
+  // Of what costs more it can have some left, and too little.
+  const open = remaining > 0 && row.opensInUs === 0
+  const reason = open ? undefined : reasonOf(row)
   const rate = { effectivePerSecond: ratePerSecond(row), isEstimated: row.isEstimated }
-  const shared = { gate: 'limit', scope, name, kind, limit, used, remaining, reason, ...rate } as const
+  const shared = { gate: 'limit', scope, name, kind, limit, used, remaining, cost, reason, ...rate } as const
   const assumed = row.isEstimated ? ' (in part assumed, Redis had lost the count)' : ''
   const figures = `${kind} of ${limit}${slowness(row)}, ${used} used${assumed}, ${remaining} left`
-  if (remaining > 0) return { ...shared, ...pass, text: `limit "${name}" ${whose} grants: ${figures}` }
+  if (open) return { ...shared, ...pass, text: `limit "${name}" ${whose} grants: ${figures}` }
   const until = row.opensInUs > 0 ? now + row.opensInUs / 1000 : undefined
   const when = until === undefined ? 'until a job ends or it is told more' : `until ${moment(until, now)}`
   const why = reason === 'upstream' ? ', because its upstream pushed back' : ''
+  const refusal = remaining > 0 ? `does not grant the ${cost} permits that the job costs` : 'grants nothing'
   return {
     ...shared,
-    open: false,
+    open,
     since: closed[`${scope}/${name}`],
     until,
-    text: `Limit "${name}" ${whose} grants nothing ${when}${why}: ${figures}.`,
+    text: `Limit "${name}" ${whose} ${refusal} ${when}${why}: ${figures}.`,
   }
 }
 
@@ -141,14 +144,7 @@ export function workersGate({ now, queue, workers }: TenantFacts): Gate {
   return { ...shared, open: false, since: lastClaimAt, text }
 }
 
-/** The level a tenant is asked about: the first where nothing but its turn and the workers can say no, else the first. */
-export function chooseStand(facts: TenantFacts, rows: readonly LimitRow[]): StandFacts | undefined {
-  const stands = standsOf(facts)
-  const isOpen = ({ level }: StandFacts) =>
-    facts.queue.levels_paused[level] === undefined && rows.every((row) => row.scope !== level || row.available > 0)
-  return stands.find(isOpen) ?? stands[0]
-}
-
-export function standsOf({ tenant }: TenantFacts): readonly StandFacts[] {
-  return Array.isArray(tenant.stands) ? tenant.stands : []
+export function standOf({ tenant }: TenantFacts, level: Level | undefined): StandFacts | undefined {
+  const stands: readonly StandFacts[] = Array.isArray(tenant.stands) ? tenant.stands : []
+  return stands.find((each) => each.level === level)
 }

@@ -6,6 +6,7 @@ local places = require "places"
 local record = require "record"
 local time = require "time"
 local limits = require "limits"
+local readings = require "readings"
 local actions = require "actions"
 
 local explaining = {}
@@ -114,10 +115,10 @@ local function last_grant(q, scope, state, tenant)
   return latest > 0 and latest or nil
 end
 
--- Since when a limit that grants nothing has not: since its upstream closed it, or the store restarted, or else since
--- the last grant, because it can only fill up after that. nil: it grants, or nobody knows.
-local function closed_since(q, scope, state, tenant)
-  if state.meter.available(state) > 0 then
+-- Since when a limit that does not grant a job of this cost has not: since its upstream closed it, or the store
+-- restarted, or else since the last grant, because it can only fill up after that. nil: it grants, or nobody knows.
+local function closed_since(q, scope, state, tenant, cost)
+  if readings.grants(state, cost) then
     return nil
   end
   if state.pushed and state.pushed.closed_until > q.now then
@@ -132,13 +133,13 @@ local function closed_since(q, scope, state, tenant)
   return last_grant(q, scope, state, tenant)
 end
 
--- By scope and name, of those that grant nothing. The limits are open.
-function explaining.closed_limits(q, tenant)
+-- By scope and name, of those that do not grant a job of this cost. The limits are open.
+function explaining.closed_limits(q, tenant, cost)
   local found = {}
   local function add(scope, states)
     for _, state in ipairs(states) do
       if not state.rule.is_share then
-        local since = closed_since(q, scope, state, tenant)
+        local since = closed_since(q, scope, state, tenant, cost)
         found[scope .. "/" .. state.rule.name] = since and ms(math.min(since, q.now))
       end
     end
@@ -149,6 +150,55 @@ function explaining.closed_limits(q, tenant)
   end
   add("tenant", limits.of_tenant(q, tenant))
   return found
+end
+
+-- What the first job costs of the lane whose turn it is on a level.
+local function next_cost(q, tenant, level)
+  local token = tenant.at[level].lane
+  if not q.has_costs or not token then
+    return 1
+  end
+  local lane, prefix = level .. ":" .. token .. ":" .. tenant.name, q.keys.prefix
+  local job = redis.call("LINDEX", prefix .. "front:" .. lane, "0")
+  local text = job and redis.call("HGET", q.keys.aside, job) or redis.call("LINDEX", prefix .. "lane:" .. lane, "0")
+  return text and record.cost(text) or 1
+end
+
+-- All lines of a tenant with an override stand on one level, its high ones first there.
+local function line_of(tenant, level)
+  if not tenant.fields.override then
+    return level
+  end
+  for _, own in ipairs(queue.LEVELS) do
+    if tenant.at[own].lanes > 0 then
+      return own
+    end
+  end
+end
+
+local function is_open(q, level, cost)
+  for _, state in ipairs(q.limits[level]) do
+    if not readings.grants(state, cost) then
+      return false
+    end
+  end
+  return not q.at[level].paused
+end
+
+-- The level a tenant is asked about, and what its next job there costs: the first level where nothing but its turn and
+-- the workers can say no, else the first. nil: it has nothing to do. The limits are open.
+function explaining.next_of(q, tenant)
+  local first, its_cost
+  for _, level in ipairs(queue.LEVELS) do
+    if tenants.has_work(tenant, level) then
+      local cost = next_cost(q, tenant, line_of(tenant, level))
+      if is_open(q, level, cost) then
+        return level, cost
+      end
+      first, its_cost = first or level, its_cost or cost
+    end
+  end
+  return first, its_cost or 1
 end
 
 -- Where the tenant stands on a level, or stood when it last was in line there.

@@ -12,13 +12,19 @@ local function most(state)
   return rule.max or rule.count or state.meter.most(state)
 end
 
--- {scope, name, kind, limit, window µs, burst, jitter µs, available, used, next grant in µs (-1: nobody knows), nothing
--- used any more in µs, share of its rate in thousandths, closed by its upstream for µs, 1 if what is used was not all
--- counted, jitter µs as defined}
-local function row(q, scope, state)
+-- Whether it grants a job of this cost now.
+function readings.grants(state, cost)
+  local meter = state.meter
+  return meter.available(state) > 0 and (cost == 1 or meter.instant(state, cost) <= state.now)
+end
+
+-- {scope, name, kind, limit, window µs, burst, jitter µs, available, used, grants that cost in µs (-1: nobody knows),
+-- nothing used any more in µs, share of its rate in thousandths, closed by its upstream for µs, 1 if what is used was
+-- not all counted, jitter µs as defined}
+local function row(q, scope, state, cost)
   local rule, now, meter = state.rule, q.now, state.meter
   local left = meter.available(state)
-  local opens = left > 0 and 0 or meter.instant(state, 1)
+  local opens = readings.grants(state, cost) and 0 or meter.instant(state, cost)
   local used, unused_at = meter.usage(state)
   local share, pushed_until = 1000, 0
   if state.pushed then
@@ -31,23 +37,23 @@ local function row(q, scope, state)
   }
 end
 
-local function add(q, rows, scope, states)
+local function add(q, rows, scope, states, cost)
   for _, state in ipairs(states) do
     if not state.rule.is_share then
-      rows[#rows + 1] = row(q, scope, state)
+      rows[#rows + 1] = row(q, scope, state, cost)
     end
   end
 end
 
--- Those of the queue and its levels, and of a tenant where one is given. The limits are open.
-function readings.all(q, tenant)
+-- Those of the queue and its levels, and of a tenant where one is given; for a job of this cost. The limits are open.
+function readings.all(q, tenant, cost)
   local rows = {}
-  add(q, rows, "queue", q.limits.queue)
+  add(q, rows, "queue", q.limits.queue, cost)
   for _, level in ipairs(queue.LEVELS) do
-    add(q, rows, level, q.limits[level])
+    add(q, rows, level, q.limits[level], cost)
   end
   if tenant then
-    add(q, rows, "tenant", limits.of_tenant(q, tenant))
+    add(q, rows, "tenant", limits.of_tenant(q, tenant), cost)
   end
   return rows
 end

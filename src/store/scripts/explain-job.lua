@@ -1,11 +1,12 @@
 #!lua flags=no-writes
 -- What every gate says that a job passes before it runs. Replies {"explained", facts, limits}: facts are JSON,
--- limits are rows as those of read-limits. Or {"unknown"}, {"unregistered"},
+-- limits are rows as those of read-limits, for this job. Or {"unknown"}, {"unregistered"},
 -- or {"again", leases_from}: it may run under a lease further on.
 local time = require "time"
 local queue = require "queue"
 local limits = require "limits"
 local tenants = require "tenants"
+local record = require "record"
 local finding = require "finding"
 local readings = require "readings"
 local explaining = require "explaining"
@@ -54,9 +55,10 @@ if not limits.open(q) then
   return { "unregistered" }
 end
 local tenant = tenants.load(q, found.tenant)
+local cost = found.text and record.cost(found.text) or 1
 local facts = {
   now = math.floor(q.now / 1000), queue = explaining.queue(q), workers = explaining.workers(q),
   tenant = explaining.tenant(q, tenant), job = explaining.job(q, found, tenant),
-  closed_limits = explaining.closed_limits(q, tenant),
+  cost = cost, closed_limits = explaining.closed_limits(q, tenant, cost),
 }
-return { "explained", cjson.encode(facts), readings.all(q, tenant) }
+return { "explained", cjson.encode(facts), readings.all(q, tenant, cost) }

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- What every gate says that a tenant's jobs pass before they run. Replies {"explained", facts, limits}: facts are JSON,
--- limits are rows as those of read-limits. Or {"unregistered"}.
+-- limits are rows as those of read-limits, for its next job. Or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local limits = require "limits"
@@ -17,8 +17,9 @@ local limits_key = KEYS[7] -- hash: state of the queue's limits
 local running_key = KEYS[8] -- hash: tenant → jobs that run
 local leases_key = KEYS[9] -- zset: fence:client → when the lease runs out
 local idle_key = KEYS[10] -- zset: client → until when it is known to wait
-local group_limits_key = KEYS[11] -- hash: limits shared with other queues
-local group_queues_key = KEYS[12] -- zset: queue of the group → when it last waited for an event
+local aside_key = KEYS[11] -- hash: job → record
+local group_limits_key = KEYS[12] -- hash: limits shared with other queues
+local group_queues_key = KEYS[13] -- zset: queue of the group → when it last waited for an event
 local now_given = ARGV[1] -- µs; empty: the server's time
 local name = ARGV[2] -- the tenant
 
@@ -26,7 +27,7 @@ local q = queue.open({
   prefix = string.sub(queue_key, 1, -6), queue = queue_key, limits = limits_key, running = running_key,
   group_limits = group_limits_key, group_queues = group_queues_key,
   ready = { high = ready_high_key, normal = ready_normal_key, low = ready_low_key }, parked = parked_key,
-  unparking = unparking_key, leases = leases_key, idle = idle_key,
+  unparking = unparking_key, leases = leases_key, idle = idle_key, aside = aside_key,
 }, time.now(now_given))
 if not q then
   return { "unregistered" }
@@ -35,9 +36,10 @@ if not limits.open(q) then
   return { "unregistered" }
 end
 local tenant = tenants.load(q, name)
+local level, cost = explaining.next_of(q, tenant)
 local facts = {
   now = math.floor(q.now / 1000), queue = explaining.queue(q), workers = explaining.workers(q),
-  tenant = explaining.tenant(q, tenant),
-  closed_limits = explaining.closed_limits(q, tenant),
+  tenant = explaining.tenant(q, tenant), level = level, cost = cost,
+  closed_limits = explaining.closed_limits(q, tenant, cost),
 }
-return { "explained", cjson.encode(facts), readings.all(q, tenant) }
+return { "explained", cjson.encode(facts), readings.all(q, tenant, cost) }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { record } from '../../../test/support/script-store/script-jobs.ts'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { changeTenant } from './change-tenant.ts'
 import { explainTenant } from './explain-tenant.ts'
@@ -20,6 +21,8 @@ it('says what every gate sees, and changes nothing', async () => {
   expect(reply).toEqual({
     facts: {
       closed_limits: {},
+      level: 'normal',
+      cost: 1,
       now: 1_061_000,
       queue: { levels_paused: {}, last_claim: 1_000_000, max_wait: 60_000 },
       workers: { idle: 0, busy: 1, running: 1 },
@@ -104,6 +107,29 @@ it('says so by the level that a job stood on, which for a tenant with an overrid
   const { facts } = await explain('a')
 
   expect(facts.closed_limits).toEqual({ 'low/low': 1_000_000 })
+})
+
+it('asks for what the next job costs: one that came back, or else the first of the lane whose turn it is', async () => {
+  await store.begin({ limits: { queue: { kind: 'window', limit: 10, windowMs: 1_000, offsetMs: 0, jitterMs: 0 } } })
+  await store.submit('a', 0, { entries: [`*7;${record(1)}`, `*4;${record(2)}`, `*2;${record(3)}`] })
+  const claim = await store.claim(1)
+
+  const second = await explain('a')
+  await store.finish(claim, { outcome: 'released' })
+  const first = await explain('a')
+
+  expect(second.facts).toMatchObject({ cost: 4, closed_limits: { 'queue/queue': 1_000_000 } })
+  expect(second.limits).toMatchObject([{ available: 3, opensInUs: 1_000_000 }])
+  expect(first.facts.cost).toBe(7)
+})
+
+it('asks for the first job of the highest level where an override has put all on one', async () => {
+  await store.begin({ limits: { levels: { low: { kind: 'window', limit: 10, windowMs: 1_000 } } } })
+  await changeTenant(store.requests(), 'a', { level: 'low' }, store.nowUs)
+  await store.submit('a', 0, { entries: [`*3;${record(1)}`] })
+  await store.submit('a', 0, { level: 'high', entries: [`*5;${record(2)}`] })
+
+  expect((await explain('a')).facts).toMatchObject({ level: 'low', cost: 5 })
 })
 
 it('knows a tenant that never was as one with nothing', async () => {

@@ -29,7 +29,11 @@ export interface TenantFacts {
     readonly last_claim?: number
     readonly max_wait: number
   }
-  /** Of limits that grant nothing, `<scope>/<name>` → since when, where that is known. */
+  /** The level on which its next job stands; missing where it has none. Of a job: see the job. */
+  readonly level?: Level
+  /** What the job asked about costs; of a tenant, its next one. */
+  readonly cost: number
+  /** Of limits that do not grant that much, `<scope>/<name>` → since when, where that is known. */
   readonly closed_limits: Readonly<Record<string, number>>
   readonly workers: { readonly idle: number; readonly busy: number; readonly running: number }
   readonly tenant: {

@@ -33,7 +33,7 @@ end
 if not limits.open(q) then
   return { "unregistered" }
 end
-local rows = readings.all(q, name ~= "" and limited.load(q, name) or nil)
+local rows = readings.all(q, name ~= "" and limited.load(q, name) or nil, 1)
 local active = 0
 for _, key in ipairs({ ready_high_key, ready_normal_key, ready_low_key, parked_key, unparking_key }) do
   active = active + redis.call("ZCARD", key)

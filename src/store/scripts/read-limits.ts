@@ -14,7 +14,7 @@ export interface LimitRow {
   readonly definedJitterUs: number
   readonly available: number
   readonly used: number
-  /** Until the next grant; 0 if now, -1 if nobody knows. */
+  /** Until the next grant, or of a job that is asked about, until its own; 0 if now, -1 if nobody knows. */
   readonly opensInUs: number
   /** Until nothing of it is used any more. */
   readonly fullInUs: number

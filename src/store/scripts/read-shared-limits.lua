@@ -13,4 +13,4 @@ local q = alone.open(group_limits_key, group_queues_key, names, names_from, #nam
 if not q then
   return { "unregistered" }
 end
-return { "limits", readings.all(q) }
+return { "limits", readings.all(q, nil, 1) }
