@@ -119,7 +119,7 @@ describe('a key', () => {
 
   it('of a tenant is told why its work waits, and nothing of what it shares with others', async () => {
     server.create({ keys })
-    await server.mail.limits.change({ queue: '1/h', tenant: '50/s', levels: { normal: '7/s' } })
+    await server.mail.limits.change({ queue: '1/h', tenant: '50/s', levels: { normal: '7/h' } })
     for (const tenant of ['rival', 'acme', 'acme']) await server.mail.submit({ type: 'SEND', tenant })
     await server.mail.claim(1)
     const { id } = await server.mail.submit({ type: 'SEND', tenant: 'acme' })
