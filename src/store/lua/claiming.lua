@@ -27,7 +27,7 @@ function claiming.open(q, wanted, max_bytes, has_suspect)
   turns.open(q)
   q.claim = {
     left = wanted, looks = 0, held = 0, held_looks = 0, jobs = {}, fence = 0, fresh = nil, rotates = nil,
-    wait_until = time.NEVER, is_closed = false, saves_up = nil,
+    wait_until = time.NEVER, is_closed = false, saving = nil,
   }
   q.bytes_left, q.suspect_taken, q.entered = max_bytes, has_suspect, {}
 end
@@ -52,12 +52,13 @@ local function pass_over(q, tenant, at)
   end
 end
 
--- All lines of a tenant with an override stand on one level, its high ones first there. What stood on another level
--- than its own carries that before its record.
+-- All lines of a tenant with an override stand on one level, its high ones first there: no other passes one that costs
+-- more than there is. What stood on another level than its own carries that before its record.
 local function take_overridden(q, tenant, stands_on, count)
-  local jobs, got, is_held = q.claim.jobs, 0, false
+  local jobs, budget, got, is_held = q.claim.jobs, q.budget, 0, false
   for _, level in ipairs(queue.LEVELS) do
-    if got < count and tenant.at[level].lanes > 0 then
+    local is_saved_for = budget and (budget.need or budget.is_used_up)
+    if got < count and tenant.at[level].lanes > 0 and not is_saved_for then
       local from = #jobs
       local n, held = lanes.take(q, tenant, level, count - got, jobs)
       got, is_held = got + n, is_held or held
@@ -157,10 +158,29 @@ local function serve(q, tenant, level, allowed, is_guarded)
   end
 end
 
+local function saves_up(claim, level)
+  return claim.saving and claim.saving[level]
+end
+
+-- Those of the levels on which somebody can be given a turn.
+local function open_of(q, levels)
+  if not q.limits then
+    return levels
+  end
+  local open = {}
+  for i = 1, #levels do
+    local level = levels[i]
+    if not saves_up(q.claim, level) and granting.available(q, level) > 0 then
+      open[#open + 1] = level
+    end
+  end
+  return open
+end
+
 -- The next tenant: normally of this level; every tenth turn goes to one that is overdue, wherever it stands.
 local function next_turn(q, level, levels)
   if q.settings.max_wait > 0 and (q.turns + 1) % GUARD_EVERY == 0 then
-    local overdue, overdue_level = guard.overdue(q, levels)
+    local overdue, overdue_level = guard.overdue(q, open_of(q, levels))
     if overdue then
       q.turns = q.turns + 1
       return overdue, overdue_level, true
@@ -197,13 +217,11 @@ local function claim_level(q, level, levels)
     if q.limits and stands_on ~= level then
       free = granting.available(q, stands_on)
     end
-    if free > 0 then
-      serve(q, tenant, stands_on, queue_free < free and queue_free or free, is_guarded)
-      local got = left - claim.left
-      queue_free = queue_free - got
-      level_free = stands_on == level and level_free - got or level_free
-    end
-    if claim.saves_up and (claim.is_closed or claim.saves_up == level) then
+    serve(q, tenant, stands_on, queue_free < free and queue_free or free, is_guarded)
+    local got = left - claim.left
+    queue_free = queue_free - got
+    level_free = stands_on == level and level_free - got or level_free
+    if claim.saving and (claim.is_closed or claim.saving[level]) then
       return
     end
   end
@@ -230,7 +248,7 @@ end
 function claiming.run(q, levels)
   put_back_in_line(q)
   for _, level in ipairs(levels) do
-    if not q.claim.is_closed then
+    if not q.claim.is_closed and not saves_up(q.claim, level) then
       claim_level(q, level, levels)
     end
   end

@@ -89,7 +89,8 @@ function granting.save_up(q, tenant, level, at)
     return
   end
   limits.deny_all(q, scope == 1 and "queue" or level, limit)
-  claim.saves_up, claim.is_closed = scope == 1 and "queue" or level, scope == 1
+  claim.saving = claim.saving or {}
+  claim.saving[level], claim.is_closed = true, scope == 1
   claim.wait_until = scope == 1 and until_us or min(claim.wait_until, until_us)
 end
 

@@ -80,7 +80,7 @@ function group.open(q)
   local g = {
     now = q.now, own = own, server = values[1], restarts = 0, restarted_at = 0, server_changed = false, states = {},
     by_limit = {}, waiting = {}, has_mark = false, may_wait = false, has_quota = nil, waits = nil, woken = {},
-    lost_at = tonumber(values[3] or ""),
+    lost_at = tonumber(values[3] or ""), has_costs = true, -- for all that it knows
   }
   if values[2] then
     local restarts, at = string.match(values[2], "^(%d+):(%d+)$")

@@ -4,6 +4,7 @@ local limits = require "limits"
 local meters = require "meters"
 local bucket = require "bucket"
 local pushback = require "pushback"
+local running = require "running"
 
 local lessons = {}
 
@@ -115,6 +116,7 @@ function lessons.apply(q, list, from, count)
       local state = find_quota(q, tenant, level, name)
       if state then
         lessons.feed(q, state, list[at + 3], list[at + 6])
+        running.free(q, list[at])
       end
     end
   end

@@ -417,7 +417,7 @@ function limits.refund(q, tenant, level, permits, fence, is_stale, members)
     for _, state in ipairs(states) do
       state.meter.refund(state, permits, fence, members[state.rule.name])
       if is_stale and state.known then
-        jitter.stale(state.known, q.now)
+        jitter.stale(state.known, q.now, permits)
       end
     end
   end

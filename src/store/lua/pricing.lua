@@ -34,7 +34,7 @@ function pricing.costly(q, lines, from)
     local level, kind, count = lines[at + 1], lines[at + 4], tonumber(lines[at + 5])
     local tenant, width = tenants.load(q, lines[at]), submitting.width(kind)
     local largest, name = most(of_queue.queue, math.huge, nil, counts)
-    largest, name = most(of_queue[level], largest, name, counts)
+    largest, name = most(of_queue[tenant.fields.override or level], largest, name, counts)
     largest, name = most(limits.tenant_rules(q, tenant), largest, name, counts)
     for job = 0, count - 1 do
       if record.cost(lines[at + 5 + (job + 1) * width]) > largest then

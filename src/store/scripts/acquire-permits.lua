@@ -47,6 +47,13 @@ local fence = queue.next_fence(q)
 local stale = { fence = stale_fence, permits = stale_permits, members = stale_members }
 local reply = acquiring.run(q, level, fence, stale, asked, asked_from, names)
 if reply[1] == "answers" then
+  -- As after a job that costs more: a bucket can be charged beyond its burst from now on.
+  for at = asked_from + names + 1, #asked, 2 do
+    if not q.has_costs and tonumber(asked[at]) > 1 then
+      redis.call("HSET", queue_key, "costs", "1")
+      q.has_costs = true
+    end
+  end
   limits.save(q)
   queue.save(q)
 end

@@ -122,3 +122,17 @@ it('tells a caller who knew the queue before the store was emptied to register, 
   expect(changes).toEqual({})
   expect(await ask([1], {}, store.requestsKnowing('1000000000'))).toMatchObject({ answers: [{ isGranted: true }] })
 })
+
+it('remembers a call for many permits: no more than the limit in a second', async () => {
+  await store.begin({ limits: { queue: slow } })
+  let granted = 0
+
+  for (let ms = 0; ms < 1_000; ms += 10) {
+    const permits = ms === 0 ? 10 : 1
+    const reply = await ask([permits])
+    if (reply.word === 'answers' && reply.answers[0]?.isGranted) granted += permits
+    store.now += 10_000
+  }
+
+  expect(granted).toBe(10)
+})

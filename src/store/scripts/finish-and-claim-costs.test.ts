@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { finishedAs, record, shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { beginGroup } from '../../../test/support/script-store/shared-limits.ts'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { decodeJobs } from '../../engine/job.ts'
+import type { Level } from '../names.ts'
 import { changeSettings } from './change-settings.ts'
+import { changeTenant } from './change-tenant.ts'
 import type { ClaimReply } from './finish-and-claim.ts'
+import { readLimits } from './read-limits.ts'
 
 const store = useScriptStore()
 
@@ -12,13 +16,15 @@ const SECOND = 1_000_000
 const bucket = { kind: 'bucket', limit: 11, windowMs: 1_000, burst: 2, jitterMs: 0 } as const
 
 /** Jobs of one tenant, by what they cost; their payloads are 1, 2, … */
-function submit(tenant: string, costs: readonly number[]) {
+function submit(tenant: string, costs: readonly number[], level: Level = 'normal') {
   const entries = costs.map((cost, at) => (cost === 1 ? record(at + 1) : `*${cost};${record(at + 1)}`))
-  return store.submit(tenant, costs.length, { entries })
+  return store.submit(tenant, costs.length, { entries, level })
 }
 
-const finished = (claim: ClaimReply) =>
-  finishedAs(claim, { outcome: 'succeeded' }).map((job) => ({ ...job, isSpecial: true }))
+const ones = (count: number) => Array.from({ length: count }, () => 1)
+
+const finished = (claim: ClaimReply, outcome: 'succeeded' | 'returned' = 'succeeded') =>
+  finishedAs(claim, { outcome }).map((job) => ({ ...job, isSpecial: true }))
 
 describe('a job that costs more', () => {
   it('is charged what it costs', async () => {
@@ -112,10 +118,7 @@ describe('a job that costs more', () => {
   it('that overdraws its turn pays with the next', async () => {
     await store.begin()
     await submit('a', [9, 9])
-    await submit(
-      'b',
-      Array.from({ length: 20 }, () => 1),
-    )
+    await submit('b', ones(20))
     const order: string[] = []
 
     for (let at = 0; at < 14; at++) order.push((shortly(await store.claim(1))[0] as string) ?? '')
@@ -131,14 +134,80 @@ describe('a job that costs more', () => {
     expect(shortly(await store.claim(9))).toBe('a1 a2 a3')
   })
 
+  it('is not passed by what else its tenant has where an override has put all levels on one', async () => {
+    await store.begin({ limits: { queue: bucket } })
+    await changeTenant(store.requests('operator'), 'a', { level: 'normal' }, store.nowUs)
+    await submit('a', ones(30))
+    await store.claim(2)
+    await submit('a', [7], 'high')
+    const got: string[] = []
+
+    for (let at = 0; at < 10; at++) {
+      store.now += 100_000
+      got.push(shortly(await store.claim(1)))
+    }
+
+    expect(got.indexOf('a1')).toBe(6)
+    expect(got.slice(0, 6).join('')).toBe('')
+  })
+
+  it('gets what its level saves up, also where others come back in the same claim', async () => {
+    const twenty = { kind: 'bucket', limit: 20, windowMs: 1_000, burst: 1, jitterMs: 0 } as const
+    const own = { ...twenty, windowMs: 20_000 }
+    await store.begin({ limits: { levels: { normal: { rate: twenty } }, tenant: { own } } })
+    for (const tenant of ['b', 'c', 'd']) await submit(tenant, [1, 1])
+    for (let at = 0; at < 3; at++) {
+      await store.claim(1)
+      store.now += 50_000
+    }
+    await changeTenant(store.requests('operator'), 'a', { base: -1_000_000 }, store.nowUs)
+    await submit('a', [20])
+
+    // b and c are due; a, who is first, can be served 10 ms later.
+    store.now = 1_001_090_000
+    const early = await store.claim(1)
+    store.now = 1_001_100_000
+
+    expect(shortly(early)).toBe('')
+    expect(shortly(await store.claim(1))).toBe('a1')
+  })
+
+  it('under a limit that queues share is not forgotten by it: no more than the limit in a second', async () => {
+    const twenty = { kind: 'bucket', limit: 20, windowMs: 1_000, burst: 1, jitterMs: 0 } as const
+    await beginGroup(store, twenty, { a: 0 })
+    await submit('a', [20, ...ones(40)])
+    let granted = 0
+
+    for (let ms = 0; ms < 1_000; ms += 10) {
+      store.use('a')
+      const claim = await store.claim(4)
+      for (const { cost } of decodeJobs(claim.fence, claim.jobs, [])) granted += cost
+      store.now += 10_000
+    }
+
+    expect(granted).toBe(20)
+  })
+
+  it('that goes stale counts as what it cost: the limit allows for more time on the way', async () => {
+    const fast = { kind: 'bucket', limit: 1_000, windowMs: 1_000, burst: 100, jitterMs: 50 } as const
+    await store.begin({ limits: { queue: fast } })
+    await submit('a', [100])
+
+    for (let at = 0; at < 60; at++) {
+      await store.claim(0, { finished: finished(await store.claim(1), 'returned') })
+      store.now += SECOND / 2
+    }
+
+    const { rows } = await readLimits(store.requests('reader'), '', store.nowUs)
+    expect(rows[0]?.jitterUs).toBeGreaterThan(50_000)
+  })
+
   it('gives back all it cost when it was not started', async () => {
     await store.begin({ limits: { queue: { kind: 'window', limit: 10, windowMs: 10_000 } } })
     await submit('a', [7])
     const claim = await store.claim(1)
 
-    await store.claim(0, {
-      finished: finishedAs(claim, { outcome: 'returned' }).map((job) => ({ ...job, isSpecial: true })),
-    })
+    await store.claim(0, { finished: finished(claim, 'returned') })
 
     expect(await store.client.hget(store.keys().limits, 'queue/queue/window')).toBe('1000000000:0:0')
   })
@@ -185,6 +254,15 @@ describe('submitting', () => {
 
     expect(reply).toMatchObject({ accepted: 0, costly: { line: 0, job: 1, most: 11 } })
     expect(changes).toEqual({})
+  })
+
+  it('asks the level that the lines of its tenant stand on', async () => {
+    await store.begin({ limits: { levels: { low: { few: { kind: 'window', limit: 5, windowMs: 1_000 } } } } })
+    await changeTenant(store.requests('operator'), 'a', { level: 'low' }, store.nowUs)
+    await changeTenant(store.requests('operator'), 'b', { level: 'high' }, store.nowUs)
+
+    expect(await submit('a', [10], 'high')).toMatchObject({ accepted: 0, costly: { most: 5 } })
+    expect(await submit('b', [10], 'low')).toMatchObject({ accepted: 1, costly: undefined })
   })
 
   it('takes what a quota may not grant today: its upstream may tomorrow', async () => {

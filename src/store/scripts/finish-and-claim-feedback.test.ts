@@ -178,3 +178,40 @@ describe('an upstream that pushes back', () => {
     ])
   })
 })
+
+describe('answers that are told together', () => {
+  const throttled = (claim: ClaimReply) =>
+    finishedAs(claim, { outcome: 'throttled', delayMs: 3_600_000 }).map((job) => ({ ...job, lesson: pushedBack() }))
+
+  /** The upstream has pushed back once; one call was granted before that, one after it. */
+  async function cutOnce() {
+    await store.begin({ limits: { queue: bucket } })
+    await store.submit('a', 50)
+    const [first, before] = [await store.claim(1), await store.claim(1)]
+    await store.claim(0, { finished: throttled(first) })
+    store.now += 1_000
+    return { before, after: await store.claim(1) }
+  }
+
+  it('cut nothing where those that push back are to grants from before the cut', async () => {
+    const { before, after } = await cutOnce()
+    const lesson = {
+      ...pushedBack(),
+      pushback: undefined,
+      reading: { remaining: 500, resetInMs: 60_000, limit: 1_000 },
+    }
+    const fine = finishedAs(after, { outcome: 'succeeded' }).map((job) => ({ ...job, lesson }))
+
+    await store.claim(0, { finished: [...throttled(before), ...fine] })
+
+    expect(await learnt()).toMatchObject({ 'queue/queue': [700, 0] })
+  })
+
+  it('cut again where one of those is to a grant after it, whatever is told behind it', async () => {
+    const { before, after } = await cutOnce()
+
+    await store.claim(0, { finished: [...throttled(after), ...throttled(before)] })
+
+    expect(await learnt()).toMatchObject({ 'queue/queue': [490, 0] })
+  })
+})

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { finishedAs, record } from '../../../test/support/script-store/script-jobs.ts'
+import { finishedAs, record, shortly } from '../../../test/support/script-store/script-jobs.ts'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
+import { changeTenant } from './change-tenant.ts'
 import { pauseQueue } from './pause-queue.ts'
 
 const store = useScriptStore()
@@ -111,4 +112,26 @@ describe('a client that serves some levels only', () => {
     expect(held).toMatchObject({ holdsAlarm: true })
     expect(fullAgain).toEqual([])
   })
+})
+
+it('gives an overdue tenant its turn though another has waited for longer, on a level whose limit is used up', async () => {
+  await store.begin({ limits: { levels: { low: { few: { kind: 'window', limit: 1, windowMs: 86_400_000 } } } } })
+  await store.submit('l', 2, { level: 'low' })
+  await store.finish(await store.claim(1), { outcome: 'succeeded' })
+  store.now += 1_000_000
+  await changeTenant(store.requests('operator'), 'n', { base: 10_000_000 }, store.nowUs)
+  await store.submit('m', 2_000)
+  await store.submit('n', 1)
+  const waited: number[] = []
+
+  for (let second = 1; second < 120; second++) {
+    store.now += 1_000_000
+    const claim = await store.claim(4)
+    if (shortly(claim).includes('n1')) waited.push(second)
+    await store.finish(claim, { outcome: 'succeeded' })
+  }
+
+  expect(waited).toHaveLength(1)
+  expect(waited[0]).toBeGreaterThan(60)
+  expect(waited[0]).toBeLessThan(75)
 })

@@ -294,4 +294,24 @@ describe('a pool', () => {
     expect(grantsOf(costly)).toEqual(['y'])
     expect(await member('x')).toBe('2,1060000000,1000000000,0,1')
   })
+
+  it.each([
+    ['says that it has some left', 5_000, 'a3 a4 a5'],
+    ['ends without a word: it is asked again', undefined, 'a3'],
+  ])(
+    'lets a tenant go on as soon as the call of one %s, though another is empty for an hour',
+    async (_, left, next) => {
+      await store.begin({ limits: { tenant: { tokens: { kind: 'quota', threshold: 0, pool: ['x', 'y'] } } } })
+      await store.submit('a', 9)
+      const [ofX, ofY] = finishedAs(await store.claim(5), succeeded).map((job) => ({ ...job, isSpecial: true }))
+      if (!ofX || !ofY) throw new Error('both members were to be asked')
+
+      const parked = await store.claim(5, { finished: [{ ...ofY, lesson: { ...read(0, 3_600_000), member: 'y' } }] })
+      const lesson = left === undefined ? {} : { lesson: { ...read(left, 3_600_000), member: 'x' } }
+      await store.claim(0, { finished: [{ ...ofX, ...lesson }] })
+
+      expect(shortly(parked)).toBe('')
+      expect(shortly(await store.claim(3))).toBe(next)
+    },
+  )
 })

@@ -237,13 +237,14 @@ function encode(
 
 /** How many, then each. Answers that a tenant's jobs got from one upstream in the meantime are told as one. */
 function lessonsOf(finished: readonly FinishedJob[]): (string | number)[] {
-  const lessons = new Map<string, { job: FinishedJob; lesson: Lesson }>()
+  const lessons = new Map<string, ToldLesson>()
   for (const job of finished) {
     const { lesson, place, standing } = job
     if (!lesson) continue
     const key = `${place.tenantToken} ${standing} ${lesson.upstream} ${lesson.member ?? ''}`
     const known = lessons.get(key)
-    lessons.set(key, { job, lesson: known ? merge(known.lesson, lesson) : lesson })
+    if (!known) lessons.set(key, { job, lesson })
+    else lessons.set(key, { job: lastPushedBack(known, { job, lesson }), lesson: merge(known.lesson, lesson) })
   }
   const list: (string | number)[] = [lessons.size]
   for (const { job, lesson } of lessons.values()) {
@@ -256,6 +257,17 @@ function lessonsOf(finished: readonly FinishedJob[]): (string | number)[] {
 }
 
 const SAME_RESET_MS = 5_000
+
+interface ToldLesson {
+  readonly job: FinishedJob
+  readonly lesson: Lesson
+}
+
+/** By whose grant it is judged whether an answer is to one from before the last cut: the last that was pushed back. */
+function lastPushedBack(a: ToldLesson, b: ToldLesson): FinishedJob {
+  if (a.lesson.pushback && b.lesson.pushback) return Number(b.job.fence) > Number(a.job.fence) ? b.job : a.job
+  return a.lesson.pushback ? a.job : b.job
+}
 
 /** The longer wait; of two readings the one that starts over later, or where that is the same, what leaves less. */
 function merge(a: Lesson, b: Lesson): Lesson {

@@ -29,8 +29,8 @@ export interface Claim {
   readonly lookedAt: Record<Level, Set<string>>
   /** Whose place in the index of the overdue is too old. */
   readonly misplaced: Stand[]
-  /** For whose next job permits are saved up: nobody else of there gets any. */
-  savesUp: Level | 'queue' | undefined
+  /** Where permits are saved up for somebody's next job: nobody else of there gets any. */
+  readonly saving: Set<Level>
   /** Limits of the queue and its levels that had nothing for somebody in line. */
   readonly denied: Set<OpenLimit>
 }
@@ -57,7 +57,7 @@ export function newClaim(
     since: before.since,
     lookedAt: atLevel(() => new Set<string>()),
     misplaced: [],
-    savesUp: undefined,
+    saving: new Set(),
     denied: new Set(),
   }
 }

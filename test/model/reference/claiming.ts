@@ -125,7 +125,7 @@ function claimInSteps(
     const came = due.slice(from, Math.min(from + step, DUE_AT_ONCE))
     from += came.length
     for (const each of came) bringBack(queue, claim, each)
-    for (const level of open) if (!claim.isClosed) claimLevel(queue, claim, level, open)
+    for (const level of open) if (!claim.isClosed && !claim.saving.has(level)) claimLevel(queue, claim, level, open)
   } while (from < due.length && claim.left > 0 && !claim.isClosed && from < DUE_AT_ONCE)
   return from < DUE_AT_ONCE || from >= due.length
 }
@@ -163,8 +163,8 @@ function claimLevel(queue: QueueState, claim: Claim, level: Level, open: readonl
     if (!turn) return
     claim.looks += 1
     if (turn.level !== level) ofLevel = least(limitsAt(queue, turn.level))
-    if (ofLevel.permits > 0) serve(queue, claim, turn, Math.min(ofQueue.permits, ofLevel.permits))
-    if (claim.savesUp !== undefined && (claim.isClosed || claim.savesUp === level)) return
+    serve(queue, claim, turn, Math.min(ofQueue.permits, ofLevel.permits))
+    if (claim.isClosed || claim.saving.has(level)) return
   }
 }
 
@@ -258,7 +258,7 @@ function saveUp(
   }
   denyOnce(queue, claim, lacking.last)
   const isOfQueue = lacking.scope === 'queue'
-  claim.savesUp = isOfQueue ? 'queue' : level
+  claim.saving.add(level)
   claim.isClosed = isOfQueue
   claim.waitUntil = isOfQueue ? lacking.until : Math.min(claim.waitUntil, lacking.until)
 }

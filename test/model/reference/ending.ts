@@ -2,8 +2,9 @@ import { actionOfLane } from '../../../src/store/names.ts'
 import { endJob, failJob, note } from './acting.ts'
 import { isOver } from './action.ts'
 import { NEVER } from './bucket.ts'
-import { release } from './limits.ts'
+import { limitsOf, release } from './limits.ts'
 import { keepMark } from './marks.ts'
+import { least } from './open-limit.ts'
 import type { QueueState } from './queue-state.ts'
 import { settle, unpark } from './standing.ts'
 import { isOrdered, type Job, type Tenant } from './tenant.ts'
@@ -22,9 +23,13 @@ export function noLongerRuns(queue: QueueState, tenant: Tenant, job: Job): void 
   freeSlot(queue, tenant)
 }
 
-/** A slot of a concurrency limit is free: whoever waits for no instant is back in line. */
+/** A slot is free, or a quota may have more: whoever waits for no instant is back in line, or for a quota that grants now. */
 export function freeSlot(queue: QueueState, tenant: Tenant): void {
-  if (tenant.parking && !tenant.parking.isLifted && tenant.parking.until === NEVER) unpark(queue, tenant)
+  const { parking } = tenant
+  if (!parking || parking.isLifted) return
+  const own = limitsOf(queue, tenant)
+  const isForQuota = own.some(({ rule }) => rule.kind === 'quota' && rule.name === parking.limit)
+  if (parking.until === NEVER || (isForQuota && least(own).permits > 0)) unpark(queue, tenant)
 }
 
 export function endInLane(queue: QueueState, tenant: Tenant, job: Job): void {

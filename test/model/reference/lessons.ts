@@ -1,5 +1,6 @@
 import type { FinishedJob, Lesson } from '../../../src/store/scripts/finish-and-claim.ts'
 import { OpenBucket } from './bucket.ts'
+import { freeSlot } from './ending.ts'
 import { limitsAt, limitsOf } from './limits.ts'
 import type { OpenLimit } from './open-limit.ts'
 import { learnPushback, shareOf } from './pushback.ts'
@@ -27,6 +28,7 @@ function learn(queue: QueueState, { place, standing, fence }: FinishedJob, lesso
   if (!(quota?.meter instanceof OpenQuota)) return
   const reset = queue.now + reading.resetInMs * 1000
   if (quota.meter.learn(member, reading.remaining, reset, reading.limit ?? 0)) quota.save()
+  freeSlot(queue, tenant)
 }
 
 function close(queue: QueueState, limit: OpenLimit, fence: number, forUs: number): void {

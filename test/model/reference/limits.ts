@@ -241,7 +241,7 @@ export function refund(
     if (limit.meter.text() !== before) limit.save()
     if (!isStale) continue
     noteJitter(queue, limit, (state) => {
-      state.stale += 1
+      state.stale += job.cost
     })
   }
 }

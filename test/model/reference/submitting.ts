@@ -78,7 +78,7 @@ function costsOf({ kind, entries }: SubmitLine): number[] {
 function findCostly(queue: QueueState, lines: readonly SubmitLine[]): SubmitReply['costly'] {
   for (const [line, each] of lines.entries()) {
     const tenant = queue.tenants.find(({ name }) => name === each.tenant) ?? new Tenant(each.tenant)
-    const counts = limitsOver(queue, tenant, each.level as Level).flatMap(({ rule }) =>
+    const counts = limitsOver(queue, tenant, tenant.override ?? (each.level as Level)).flatMap(({ rule }) =>
       'count' in rule ? [{ limit: rule.name, most: rule.count }] : [],
     )
     const [least] = counts.sort((a, b) => a.most - b.most)

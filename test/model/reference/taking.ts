@@ -20,6 +20,8 @@ export function takeTurn(
   let served: Lane | undefined
   for (const level of tenant.override === undefined ? [standing] : levels) {
     if (taken.length >= wanted || tenant.turns[level].length === 0) continue
+    // Nobody passes one that costs more than there is.
+    if (budget?.need !== undefined || budget?.isUsedUp) break
     const line = takeLine(queue, claim, tenant, level, wanted, taken, budget)
     isHeld ||= line.isHeld
     served = line.served

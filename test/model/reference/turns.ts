@@ -1,5 +1,7 @@
 import type { Level } from '../../../src/store/names.ts'
 import { byScore, type Claim } from './claim.ts'
+import { limitsAt } from './limits.ts'
+import { least } from './open-limit.ts'
 import type { QueueState } from './queue-state.ts'
 import { newScore, TURN } from './standing.ts'
 import type { Tenant } from './tenant.ts'
@@ -115,6 +117,7 @@ function longestOverdue(
   let oldest = Number.POSITIVE_INFINITY
   let found: { name: string; level: Level } | undefined
   for (const level of open) {
+    if (claim.saving.has(level) || least(limitsAt(queue, level)).permits === 0) continue
     if (before <= Math.max(queue.resumed[level], queue.resumed.queue)) continue
     const first = longestOverdueAt(queue, claim, level, before)
     if (!first || first.stands[level].since >= oldest) continue
