@@ -10,6 +10,7 @@ export async function inSteps<T>(context: Context, work: (signal: AbortSignal) =
   const stop = () => controller.abort()
   const timer = setTimeout(stop, context.settings.handlerTimeoutMs / 2)
   context.isCut.addEventListener('abort', stop)
+  if (context.isCut.aborted) stop()
   try {
     return await work(controller.signal)
   } finally {

@@ -92,7 +92,7 @@ export class ClusterTopology {
     const [, , host, port] = MOVED.exec(reason.message) ?? []
     if (host !== undefined) {
       const from = this.#masters[seeker.slot]
-      this.#masters[seeker.slot] = { host: host === '' ? from?.host : host, port: Number(port) }
+      this.#masters[seeker.slot] = { host: isHost(host) ? host : from?.host, port: Number(port) }
       return
     }
     if (this.#closing.signal.aborted) return
@@ -183,12 +183,17 @@ interface SlotSeeker {
 
 type SlotRange = [from: number, to: number, ...nodes: [host: string | null, port: number, ...rest: unknown[]][]]
 
+/** False where a node does not know the host, or is told not to say it. */
+function isHost(host: string | null): host is string {
+  return host !== null && host !== '' && host !== '?'
+}
+
 /** @param asked - Who answered: a node that does not know its own host means the one it was reached by. */
 function readTable(info: string, ranges: readonly SlotRange[], asked: RedisAddress): SlotTable {
   const masters: (RedisAddress | undefined)[] = new Array(SLOTS).fill(undefined)
   const nodes = new Map<string, RedisAddress>()
   for (const [from, to, ...owners] of ranges) {
-    const addresses = owners.map(([host, port]) => ({ host: host && host !== '?' ? host : asked.host, port }))
+    const addresses = owners.map(([host, port]) => ({ host: isHost(host) ? host : asked.host, port }))
     for (const address of addresses) nodes.set(nameOf(address), address)
     masters.fill(addresses[0], from, to + 1)
   }

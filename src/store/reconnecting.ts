@@ -183,7 +183,7 @@ export class ReconnectingRedis implements Redis {
         const { connection, serverId } = await this.#open(aborted.signal)
         if (this.#isClosed) await connection.close()
         else if (connection.isOpen) this.#accept(connection, serverId)
-        else continue
+        else throw new Error('the connection was lost as soon as it was made')
         return
       } catch (error) {
         if (aborted.signal.aborted) {
