@@ -153,7 +153,7 @@ local function charge(q, found, permits, fence)
     local state = entry.state
     local member = state.meter.charge(state, permits, fence)
     if not state.is_shared then
-      limits.count_grants(q, entry.scope, state.rule, permits)
+      limits.count_grants(q, entry.scope, state, permits)
     end
     if state.rule.kind == "quota" then
       reservations.add(state, member, permits)

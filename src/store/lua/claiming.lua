@@ -164,7 +164,8 @@ end
 
 -- Those of the levels on which somebody can be given a turn.
 local function open_of(q, levels)
-  if not q.limits then
+  local limited = q.limits
+  if not limited or not (q.claim.saving or limited.high[1] or limited.normal[1] or limited.low[1]) then
     return levels
   end
   local open = {}

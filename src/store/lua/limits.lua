@@ -238,17 +238,19 @@ local function counted(scope, rule)
 end
 
 -- The rules of the template are this script's own copy: each tenant finds it there. That of a limit which queues share
--- can stand on two levels.
-local function name_granted(scope, rule)
-  rule.granted_at, rule.granted_field = scope, "granted:" .. counted(scope, rule)
-  return rule.granted_field
+-- can stand on two levels, and is named anew.
+local function name_granted(scope, state)
+  local field = "granted:" .. counted(scope, state.rule)
+  if not state.is_shared then
+    state.rule.granted_field = field
+  end
+  return field
 end
 
-function limits.count_grants(q, scope, rule, permits)
+function limits.count_grants(q, scope, state, permits)
   -- Of a share the limit counts them that it is a part of.
-  if not rule.is_share then
-    local counts = q.counts
-    local field = rule.granted_at == scope and rule.granted_field or name_granted(scope, rule)
+  if not state.rule.is_share then
+    local field, counts = state.rule.granted_field or name_granted(scope, state), q.counts
     counts[field] = (counts[field] or 0) + permits
   end
 end
@@ -268,9 +270,8 @@ end
 -- Many tenants under one rule are denied for the same reason.
 local function denied_field(scope, state)
   local rule, reason = state.rule, reason_of(state)
-  if rule.denied_for ~= reason or rule.denied_at ~= scope then
-    rule.denied_for, rule.denied_at = reason, scope
-    rule.denied_field = "denied:" .. counted(scope, rule) .. "/" .. reason
+  if rule.denied_for ~= reason or state.is_shared then
+    rule.denied_for, rule.denied_field = reason, "denied:" .. counted(scope, rule) .. "/" .. reason
   end
   return rule.denied_field
 end
@@ -333,7 +334,7 @@ local function charge_all(q, scope, states, permits, fence, shortest, level, fro
       state.meter.charge(state, permits, fence)
       shortest = keep(q, state, permits, shortest)
     else
-      local field = rule.granted_at == scope and rule.granted_field or name_granted(scope, rule)
+      local field = rule.granted_field or name_granted(scope, state)
       counts[field] = (counts[field] or 0) + permits
       if rule.members then
         charge_pool(q, state, level, from)
@@ -378,7 +379,7 @@ local function charge_further(q, scope, states, permits, fence, members, shortes
     local state = states[i]
     if not state.holder then
       local meter = state.meter
-      limits.count_grants(q, scope, state.rule, permits)
+      limits.count_grants(q, scope, state, permits)
       if meter.charge_again then
         meter.charge_again(state, permits, members[state.rule.name])
       else
