@@ -52,6 +52,13 @@ export const tools = [
     debianPackage: 'librsvg2-bin',
     otherwise: 'apt-get install librsvg2-bin, dnf install librsvg2-tools or brew install librsvg',
   },
+  {
+    // Makes a locale for tests of a Redis that runs under one; that of other systems than Linux makes others.
+    name: 'localedef',
+    binaries: ['localedef'],
+    debianPackage: 'libc-bin',
+    otherwise: 'apt-get install libc-bin or dnf install glibc-common',
+  },
 ]
 
 /** @param {string} binary */

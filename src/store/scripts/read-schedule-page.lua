@@ -4,6 +4,7 @@
 -- cursor is the place of the last row in the set, empty when no others follow. Or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
+local bytes = require "bytes"
 local schedules = require "schedules"
 local queue_key = KEYS[1] -- hash: the queue's state
 local schedules_key = KEYS[2] -- zset: schedule → when to look at it
@@ -22,10 +23,10 @@ local function rank_behind(score, name)
   local high = low + redis.call("ZCOUNT", schedules_key, score, score)
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if redis.call("ZRANGE", schedules_key, middle, middle)[1] <= name then
-      low = middle + 1
-    else
+    if bytes.is_behind(redis.call("ZRANGE", schedules_key, middle, middle)[1], name) then
       high = middle
+    else
+      low = middle + 1
     end
   end
   return low
@@ -44,10 +45,10 @@ local to = only_in_time == 1 and in_time or count
 local reply = { "schedules", count, in_time, first and string.format("%d", first) or "", "" }
 if from < to then
   local found = redis.call("ZRANGE", schedules_key, from, math.min(from + most, to) - 1, "WITHSCORES")
-  local bytes, rows = 0, 0
-  while rows < #found / 2 and bytes < max_bytes do
+  local length, rows = 0, 0
+  while rows < #found / 2 and length < max_bytes do
     local schedule = schedules.load(q, found[2 * rows + 1])
-    rows, bytes = rows + 1, bytes + #schedule.definition
+    rows, length = rows + 1, length + #schedule.definition
     reply[#reply + 1] = schedules.row(schedule)
   end
   reply[5] = from + rows < to and found[2 * rows] or ""
