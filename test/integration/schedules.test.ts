@@ -32,6 +32,15 @@ async function missTicks(name: string, ms: number): Promise<void> {
   client.disconnect()
 }
 
+async function missedEventsOf(queue: Queue, count: number): Promise<QueueEvent[]> {
+  const found: QueueEvent[] = []
+  const signal = AbortSignal.timeout(10_000)
+  for await (const event of queue.events({ from: '0', signal })) {
+    if (event.type === 'schedule.missed' && found.push(event) === count) break
+  }
+  return found
+}
+
 describe('a schedule', () => {
   it('makes jobs that cost what it says', async () => {
     const queue = engine.queue()
@@ -199,6 +208,60 @@ describe('a change', () => {
     await queue.schedules.remove('report')
   })
 
+  it('keeps ticks due that nobody met yet, where the job or the rule for missed ones is another', async () => {
+    const queue = engine.queue()
+    const hourly = { every: '1h', anchor: Date.now() - 1_800_000, job }
+    await queue.schedules.set('hourly', hourly)
+    await missTicks('hourly', 5 * 3_600_000)
+
+    const { result, schedule } = await queue.schedules.set('hourly', {
+      ...hourly,
+      missed: 'all',
+      job: { ...job, payload: 'new' },
+    })
+    const { ids, enough } = collect(queue, 5)
+    await enough
+
+    expect(result).toBe('changed')
+    expect(ids[0]).toBe(`hourly@${new Date(schedule.nextAt ?? 0).toISOString()}`)
+    expect(await queue.schedules.get('hourly')).toMatchObject({ ticks: 5, missedTicks: 0 })
+  })
+
+  it('counts ticks as missed that nobody met, where it is due at other instants', async () => {
+    const queue = engine.queue()
+    await queue.schedules.set('report', { every: '1h', anchor: Date.now() - 1_800_000, job })
+    await missTicks('report', 5 * 3_600_000)
+
+    const { schedule } = await queue.schedules.set('report', { ...daily, missed: 'all' })
+
+    expect(schedule).toMatchObject({ ticks: 0, missedTicks: 5 })
+    expect(schedule.nextAt).toBeGreaterThan(Date.now())
+    expect(await missedEventsOf(queue, 1)).toMatchObject([{ schedule: 'report', tenant: 'acme', missed: 5 }])
+  })
+
+  it('counts nothing as missed of a schedule that is paused', async () => {
+    const queue = engine.queue()
+    await queue.schedules.set('report', { every: '1h', anchor: Date.now() - 1_800_000, job })
+    await queue.schedules.pause('report')
+    await missTicks('report', 5 * 3_600_000)
+
+    const { schedule } = await queue.schedules.set('report', daily)
+
+    expect(schedule).toMatchObject({ missedTicks: 0, nextAt: undefined })
+  })
+
+  it('is taken from each of many processes at once', async () => {
+    const processes = Array.from({ length: 8 }, () => engine.queue())
+    await Promise.all(processes.map((queue) => queue.counts()))
+
+    const set = (queue: Queue, payload: number) =>
+      queue.schedules.set('report', { every: '1h', job: { ...job, payload } })
+    const changes = await Promise.all(processes.map(set))
+
+    const results = changes.map(({ result }) => result).sort()
+    expect(results).toEqual([...Array.from({ length: 7 }, () => 'changed'), 'created'])
+  })
+
   it('keeps a paused schedule from ticking until it is resumed, and nothing is missed', async () => {
     const queue = engine.queue()
     const { ids, enough } = collect(queue, 1)
@@ -235,18 +298,9 @@ describe('missed ticks', () => {
     const queue = engine.queue()
     await queue.schedules.set('hourly', { every: '1h', anchor: Date.now() - 1_800_000, missed, job })
     await missTicks('hourly', 5 * 3_600_000)
-    const told = () => eventsOf(queue, 1)
+    const told = () => missedEventsOf(queue, 1)
     const run = collect(queue, missed === 'all' ? 5 : 1)
     return { queue, run, told }
-  }
-
-  async function eventsOf(queue: Queue, count: number): Promise<QueueEvent[]> {
-    const found: QueueEvent[] = []
-    const signal = AbortSignal.timeout(10_000)
-    for await (const event of queue.events({ from: '0', signal })) {
-      if (event.type === 'schedule.missed' && found.push(event) === count) break
-    }
-    return found
   }
 
   it('are made up for once, by the latest, and told', async () => {

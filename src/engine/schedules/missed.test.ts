@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { planTicks } from './missed.ts'
+import { countTicks, planTicks } from './missed.ts'
 import type { MissedRule } from './schedule-input.ts'
 import { type Timetable, timetableOf } from './timetable.ts'
 
@@ -76,6 +76,13 @@ describe('after a long outage', () => {
     expect(made).toEqual(Array.from({ length: 1_000 }, (_, index) => (4_011 + index) * 60_000))
     expect(steps).toBe(11)
   })
+})
+
+it('counts all that have no job yet, of a pattern too', async () => {
+  const perSecond = timetableOf({ cron: '* * * * * *', timeZone: 'UTC' })
+
+  expect(await countTicks(everyMinute, { due: 600_000, now: 600_000 + 3.5 * 60_000 })).toBe(4)
+  expect(await countTicks(perSecond, { due: 600_000, now: 600_000 + 2_500_000 })).toBe(2_501)
 })
 
 it('ends with a timetable that ends', async () => {

@@ -43,6 +43,12 @@ export async function planTicks(
   return { ticks: [last], missed: count - 1, next }
 }
 
+/** How many ticks have no job yet. @param due - The first of them; not after `now`. */
+export async function countTicks(timetable: Timetable, { due, now }: { due: number; now: number }): Promise<number> {
+  const { count } = await walk(timetable, due, { until: now, most: Number.POSITIVE_INFINITY })
+  return count
+}
+
 /** The oldest first, as many as fit in one step; what is left stays due. */
 async function allOf(timetable: Timetable, due: number, count: number): Promise<DuePlan> {
   if (count > MOST_MADE_UP) {

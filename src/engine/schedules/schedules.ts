@@ -13,10 +13,10 @@ import type { IdlePace } from '../idle-pace.ts'
 import type { SubmittedJob } from '../intake.ts'
 import type { Log } from '../log.ts'
 import type { JobInput } from '../submission.ts'
+import { nextUs, planChange } from './change.ts'
 import { checkScheduleCost } from './schedule-cost.ts'
 import { checkSchedule, checkScheduleName, type Definition, jobIdOf, type ScheduleInput } from './schedule-input.ts'
 import { type ScheduleView, toScheduleView } from './schedule-view.ts'
-import { timetableOf } from './timetable.ts'
 
 /** What became of a schedule that was set, and how it stands. */
 export interface ScheduleChange {
@@ -104,7 +104,8 @@ export class Schedules {
 
   /**
    * Makes a schedule, or changes it at once. Every process may say so at its start: the same again changes nothing, its next
-   * tick included. A store that has lost it gets it from here again, while this process lives.
+   * tick included. Ticks that are due already stay due where only the job or `missed` is another, and are missed where it is due
+   * at other instants. A store that has lost it gets it from here again, while this process lives.
    */
   async set(name: string, schedule: ScheduleInput): Promise<ScheduleChange> {
     const definition = checkSchedule(name, schedule, this.#maxPayloadBytes)
@@ -216,16 +217,22 @@ export class Schedules {
   }
 
   async #store(name: string, definition: Definition, options: { onlyIfAbsent: boolean }): Promise<ScheduleResult> {
-    const { nowUs, sinceUs, schedules } = await repeatWhileUnavailable(() => readSchedules(this.#requests, [name]))
     const text = JSON.stringify(definition)
-    if (schedules[0]?.definition === text) {
-      this.#sinceUs = sinceUs
-      return 'unchanged'
+    for (;;) {
+      const { nowUs, sinceUs, schedules } = await repeatWhileUnavailable(() => readSchedules(this.#requests, [name]))
+      const [was] = schedules
+      if (was && (options.onlyIfAbsent || was.definition === text)) {
+        this.#sinceUs = sinceUs
+        return 'unchanged'
+      }
+      const nowMs = Number(nowUs) / 1_000
+      const due = was ? await planChange(was, definition, nowMs) : { dueUs: nextUs(definition, nowMs) }
+      const stored = await setSchedule(this.#requests, { name, definition: text, was, ...due, ...options })
+      // Somebody else has changed it meanwhile, or made its tick: how it stands now is what counts.
+      if (!stored) continue
+      this.#sinceUs = stored.sinceUs
+      return stored.result
     }
-    const dueUs = nextUs(definition, Number(nowUs) / 1_000)
-    const stored = await setSchedule(this.#requests, { name, definition: text, dueUs, ...options })
-    this.#sinceUs = stored.sinceUs
-    return stored.result
   }
 
   async #read(name: string): Promise<{ stored: StoredSchedule | undefined; nowMs: number }> {
@@ -244,11 +251,6 @@ export class Schedules {
   #unlessUnknown(name: string, reply: string): void {
     if (reply === 'unknown') throw new UnknownScheduleError({ schedule: name })
   }
-}
-
-function nextUs(definition: Definition, nowMs: number): string {
-  const next = timetableOf(definition).next(nowMs)
-  return next === undefined ? '' : String(next * 1_000)
 }
 
 export function isScheduleCursor(cursor: string): boolean {

@@ -1,18 +1,25 @@
 import { expect, it } from 'vitest'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { changeSchedule } from './change-schedule.ts'
-import { setSchedule } from './set-schedule.ts'
+import { readSchedules, type StoredSchedule } from './read-schedules.ts'
+import { type SetSchedule, setSchedule } from './set-schedule.ts'
 
 const store = useScriptStore()
 
-function set(
+async function found(name: string): Promise<StoredSchedule | undefined> {
+  return (await readSchedules(store.requests('reader'), [name])).schedules[0]
+}
+
+/** As a process does that has just read what is there, unless it is said what it found. */
+async function set(
   name: string,
   dueUs: string,
   definition = '{}',
-  options: { client?: string; onlyIfAbsent?: boolean } = {},
+  options: { client?: string } & Partial<Pick<SetSchedule, 'onlyIfAbsent' | 'was' | 'missed'>> = {},
 ) {
-  const schedule = { name, definition, dueUs, onlyIfAbsent: options.onlyIfAbsent ?? false }
-  return setSchedule(store.requests(options.client), schedule, store.nowUs)
+  const { client, ...more } = options
+  const schedule = { name, definition, dueUs, onlyIfAbsent: false, was: await found(name), ...more }
+  return setSchedule(store.requests(client), schedule, store.nowUs)
 }
 
 it('makes a schedule, and a duty of the queue for when it is due', async () => {
@@ -61,6 +68,35 @@ it('replaces a definition at once, and keeps what was counted', async () => {
     'schedule:nightly': { definition: '{"other":1}', due: '1030000000', revision: '1000000001' },
     schedules: { nightly: 1_030_000_000 },
   })
+})
+
+it('counts ticks that were due and get no job, and tells of them', async () => {
+  await set('nightly', '1000000000')
+
+  const missed = { count: 3, tenant: 'a' }
+  const { changes } = await store.changesOf(() => set('nightly', '1030000000', '{"other":1}', { missed }))
+
+  expect(changes).toMatchObject({
+    events: ['type schedule.missed schedule nightly tenant a missed 3'],
+    queue: { ticks_missed: '3' },
+    'schedule:nightly': { due: '1030000000', missed: '3' },
+  })
+})
+
+it('changes nothing if the schedule does not stand as it was found', async () => {
+  await set('nightly', '1060000000')
+  const was = await found('nightly')
+  const given = { onlyIfAbsent: false, missed: { count: 3, tenant: 'a' } }
+
+  const { reply, changes } = await store.changesOf(async () => [
+    await set('nightly', '1', '{"other":1}', { ...given, was: undefined }),
+    await set('nightly', '1', '{"other":1}', { ...given, was: { revision: '5', dueUs: '1060000000' } }),
+    await set('nightly', '1', '{"other":1}', { ...given, was: { revision: was?.revision ?? '', dueUs: '1000000000' } }),
+    await set('unheard', '1', '{"other":1}', { ...given, was }),
+  ])
+
+  expect(reply).toEqual([undefined, undefined, undefined, undefined])
+  expect(changes).toEqual({})
 })
 
 it('leaves one alone that is there, if asked to', async () => {

@@ -1,5 +1,6 @@
 import type { Requests } from '../requests.ts'
 import { setSchedule as script } from '../scripts.generated.ts'
+import type { StoredSchedule } from './read-schedules.ts'
 
 export interface SetScheduleReply {
   readonly result: 'created' | 'changed' | 'unchanged'
@@ -7,15 +8,39 @@ export interface SetScheduleReply {
   readonly sinceUs: string
 }
 
-/** @param schedule - `name`: a token; `dueUs`: its next tick, '' for none; `onlyIfAbsent`: leave one that is there. */
+/** What a schedule is made, or changed to. */
+export interface SetSchedule {
+  /** A token. */
+  readonly name: string
+  readonly definition: string
+  /** Its next tick; '' for none. */
+  readonly dueUs: string
+  /** Leave one that is there. */
+  readonly onlyIfAbsent: boolean
+  /** The one that is there, from which the rest was worked out. */
+  readonly was?: Pick<StoredSchedule, 'revision' | 'dueUs'> | undefined
+  /** How many of its ticks were due and get no job, and the tenant they were for, a token. */
+  readonly missed?: { readonly count: number; readonly tenant: string } | undefined
+}
+
+/** Undefined, and nothing happened, if the schedule was changed, or has ticked, since `was` was read. */
 export async function setSchedule(
   requests: Requests,
-  schedule: { name: string; definition: string; dueUs: string; onlyIfAbsent: boolean },
+  schedule: SetSchedule,
   nowUs = '',
-): Promise<SetScheduleReply> {
-  const { name, definition, dueUs: due } = schedule
-  const onlyIfAbsent = schedule.onlyIfAbsent ? 1 : 0
-  const args = (request: number) => ({ nowGiven: nowUs, request, name, definition, due, onlyIfAbsent })
-  const [result, sinceUs] = await requests.run(script, args)
-  return { result, sinceUs } as SetScheduleReply
+): Promise<SetScheduleReply | undefined> {
+  const { name, definition, dueUs: due, was, missed } = schedule
+  const [result, sinceUs] = await requests.run(script, (request) => ({
+    nowGiven: nowUs,
+    request,
+    name,
+    definition,
+    due,
+    onlyIfAbsent: schedule.onlyIfAbsent ? 1 : 0,
+    wasRevision: was?.revision ?? '',
+    wasDue: was?.dueUs ?? '',
+    missed: missed?.count ?? 0,
+    missedBy: missed?.tenant ?? '',
+  }))
+  return result === 'stale' ? undefined : ({ result, sinceUs } as SetScheduleReply)
 }

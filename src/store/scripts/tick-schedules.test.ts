@@ -89,6 +89,7 @@ it('makes none for a schedule that was changed, paused or removed meanwhile, eve
     definition: '{"a":1}',
     dueUs: store.nowUs,
     onlyIfAbsent: false,
+    was: schedules[0],
   })
   await changeSchedule(store.requests(), { name: 'paused', verb: 'pause' })
   for (const name of ['removed', 'anew']) await changeSchedule(store.requests(), { name, verb: 'remove' })
