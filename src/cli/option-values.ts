@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { parseMoment } from '../engine/moment.ts'
 import { parseLimit } from '../limits/definition.ts'
 import { CliError } from './cli-error.ts'
 import { parseDuration } from './duration.ts'
@@ -51,21 +52,11 @@ export function duration(text: string): number {
   return ms
 }
 
-// What Date.parse makes of anything else is a guess: 5 is the first of May 2001.
-const isoMoment = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/
-
 /** A date of ISO 8601, midnight in UTC, or with a time, which is that of this machine unless it names a zone; in ms since 1970. */
 export function moment(text: string): number {
-  const date = isoMoment.exec(text)?.[1]
-  const ms = date === undefined || !isDate(date) ? Number.NaN : Date.parse(text)
-  if (Number.isNaN(ms)) throw new InvalidArgumentError('It must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z.')
-  return ms
-}
-
-/** Whether the calendar has it: Date.parse takes the 31st of February for the 3rd of March. */
-function isDate(date: string): boolean {
-  const ms = Date.parse(date)
-  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)
+  const found = parseMoment(text)
+  if (!found) throw new InvalidArgumentError('It must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z.')
+  return found.ms
 }
 
 /** What a header of HTTP can hold. */

@@ -30,11 +30,19 @@ it('fills in what was not given', () => {
 })
 
 it('takes an anchor in any form', () => {
-  const anchors = [new Date(5_000), 5_000, '1970-01-01T00:00:05Z'].map((anchor) =>
-    checkSchedule('often', { every: 1_000, anchor, job }, 1_000),
-  )
+  const given = [new Date(5_000), 5_000, '1970-01-01T00:00:05Z', '1970-01-01T01:00:05.000+01:00', '1970-01-02']
+  const anchors = given.map((anchor) => checkSchedule('often', { every: 1_000, anchor, job }, 1_000))
 
-  expect(anchors.map((definition) => 'anchor' in definition && definition.anchor)).toEqual([5_000, 5_000, 5_000])
+  expect(anchors.map((definition) => 'anchor' in definition && definition.anchor)).toEqual([
+    ...[5_000, 5_000, 5_000, 5_000, 86_400_000],
+  ])
+})
+
+it.each([
+  ...['5', '', '2026', 'January', '2026-02-31', '2026-01-01T25:00Z', '2026-01-01T06:00', '2026-01-01T06:00:00'],
+  ...[8_640_000_000_000_001, Number.MIN_SAFE_INTEGER, 0.5, new Date('noon')],
+])('takes no guess for an anchor, nor what no date can hold: %s', (anchor) => {
+  expect(problemsOf({ every: 1_000, anchor, job })).toEqual([expect.stringContaining('anchor must be a date')])
 })
 
 it('takes all that a job can say but for its id and when it may start', () => {

@@ -2,6 +2,7 @@ import { checkOptions, group, oneOf, optional, type Report, type Rule } from '..
 import { InvalidJobError, InvalidOptionsError } from '../../errors.ts'
 import { problemOfName } from '../../store/names.ts'
 import { parseDuration } from '../duration.ts'
+import { parseMoment } from '../moment.ts'
 import { type JobInput, Packer } from '../submission.ts'
 import { problemOfCron, problemOfTimeZone, type Timing } from './timetable.ts'
 
@@ -28,7 +29,7 @@ export interface ScheduleInput {
   every?: number | string
   /**
    * An instant of `every`, before or after now, from which all others are counted; so that restarts change nothing. A date,
-   * ms since 1970, or text as in JSON.
+   * ms since 1970, or text: `2026-01-01`, which is midnight in UTC, or with a time and its zone, `2026-01-01T06:00:00+01:00`.
    * @default 1970, so that an hour starts when the clock says so in UTC
    */
   anchor?: Date | number | string
@@ -46,6 +47,8 @@ export type Definition = Timing & { readonly missed: MissedRule; readonly job: S
 
 const SHORTEST_MS = 100
 const LONGEST_MS = 366 * 86_400_000
+// What a date can hold, before 1970 and after.
+const FARTHEST_MS = 8.64e15
 // With the tick behind it, it is the id of a job, which has 256.
 const LONGEST_NAME = 200
 
@@ -60,11 +63,17 @@ const every: Rule<number> = (value, path, report) => {
 }
 
 const anchor: Rule<number> = (value, path, report) => {
-  const ms = value instanceof Date ? value.getTime() : typeof value === 'string' ? Date.parse(value) : value
-  if (!Number.isSafeInteger(ms)) {
-    report(path, 'must be a date, ms since 1970 or text such as "2026-01-01T06:00:00Z"')
+  const ms = value instanceof Date ? value.getTime() : typeof value === 'string' ? instantOf(value) : value
+  if (!Number.isSafeInteger(ms) || Math.abs(ms as number) > FARTHEST_MS) {
+    report(path, 'must be a date, ms since 1970 or text such as "2026-01-01" or "2026-01-01T06:00:00Z", with its zone')
   }
   return ms as number
+}
+
+/** A time without a zone would be another instant on each machine. */
+function instantOf(text: string): number | undefined {
+  const moment = parseMoment(text)
+  return moment?.isLocal ? undefined : moment?.ms
 }
 
 const byProblem =

@@ -92,6 +92,21 @@ describe('elapsed time', () => {
       10_000, 10_000, 25_000, 100_000, 115_000, 115_000,
     ])
   })
+
+  it.each([Number.MIN_SAFE_INTEGER, -8.64e15, 8.64e15, Number.MAX_SAFE_INTEGER])(
+    'goes on by what it says, however far its anchor is (%d)',
+    (anchor) => {
+      const timetable = timetableOf({ everyMs: 101, anchor })
+      const now = Date.parse('2026-01-01T00:00:00Z')
+
+      const found = [now]
+      while (found.length < 1_000) found.push(timetable.next(found.at(-1) as number) ?? Number.NaN)
+
+      const steps = found.slice(2).map((instant, index) => instant - (found[index + 1] as number))
+      expect(new Set(steps)).toEqual(new Set([101]))
+      expect((BigInt(found[1] as number) - BigInt(anchor)) % 101n).toBe(0n)
+    },
+  )
 })
 
 it.each([

@@ -28,9 +28,11 @@ export function timetableOf(timing: Timing): Timetable {
 }
 
 function intervalTimetable({ everyMs, anchor }: IntervalTiming): Timetable {
+  // An instant near 1970: from an anchor at the end of all numbers the next one would be rounded, at times to the one before.
+  const first = anchor % everyMs
   return {
     stepsAtOnce: 100_000,
-    next: (after) => anchor + (Math.floor((after - anchor) / everyMs) + 1) * everyMs,
+    next: (after) => first + (Math.floor((after - first) / everyMs) + 1) * everyMs,
   }
 }
 

@@ -59,7 +59,7 @@ const scheduleInput = z
     anchor: z
       .union([z.number(), z.string().max(40)])
       .optional()
-      .meta({ description: 'An instant from which `every` is counted: ms since 1970, or text.' }),
+      .meta({ description: 'An instant from which `every` is counted: ms since 1970, or text with its zone.' }),
     missed: missed.optional(),
     job,
   })
