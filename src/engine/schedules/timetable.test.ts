@@ -63,6 +63,24 @@ describe('a cron pattern for every hour', () => {
     expect(next({ cron: '5 * * * *', timeZone: 'Europe/Berlin' }, after, 3)).toEqual(expected)
   })
 
+  it.each([
+    ...['0 * * * *', '0 */1 * * *', '0 0-23 * * *', '0 0-11,12-23 * * *', '0 */2,1-23/2 * * *', '@hourly'],
+    ...['0 0 */1 * * *', '0 */1 * * SUN'],
+  ])('goes on through them whichever way it says so (%s)', (cron) => {
+    expect(next({ cron, timeZone: 'Europe/Berlin' }, '2026-10-24T23:30:00Z', 3)).toEqual([
+      ...['10-25T00:00', '10-25T01:00', '10-25T02:00'],
+    ])
+    expect(next({ cron, timeZone: 'Europe/Berlin' }, '2026-03-28T23:30:00Z', 3)).toEqual([
+      ...['03-29T00:00', '03-29T01:00', '03-29T02:00'],
+    ])
+  })
+
+  it('is none if it leaves out a single one', () => {
+    expect(next({ cron: '0 0-22 * * *', timeZone: 'Europe/Berlin' }, '2026-10-24T23:30:00Z', 2)).toEqual([
+      ...['10-25T00:00', '10-25T02:00'],
+    ])
+  })
+
   it('leaves out what clocks leave out', () => {
     expect(next({ cron: '15 * * * *', timeZone: 'Australia/Lord_Howe' }, '2026-10-03T14:00:00Z', 2)).toEqual([
       '10-03T14:45',

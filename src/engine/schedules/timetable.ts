@@ -1,4 +1,4 @@
-import { Cron } from 'croner'
+import { Cron, CronPattern } from 'croner'
 import { TimeZone } from './time-zone.ts'
 
 /** When a schedule is due. Instants are ms since 1970. */
@@ -38,6 +38,7 @@ function intervalTimetable({ everyMs, anchor }: IntervalTiming): Timetable {
 
 // Each takes about 100 µs, most of it to ask which time it is in the zone.
 const CRON_STEPS = 100
+const MODE = '5-or-6-parts'
 
 /**
  * A pattern that names hours is met once for each local time it names: one that comes twice when clocks are put back counts
@@ -72,13 +73,12 @@ function byWall(cron: string, timeZone: string): Timetable['next'] {
 }
 
 function patternOf(cron: string, timeZone: string): Cron {
-  return new Cron(cron, { timezone: timeZone, mode: '5-or-6-parts', paused: true })
+  return new Cron(cron, { timezone: timeZone, mode: MODE, paused: true })
 }
 
+/** Whichever way it says so: as `*`, as a step of one or as all of them. */
 function isForEveryHour(cron: string): boolean {
-  if (cron.startsWith('@')) return cron.toLowerCase() === '@hourly'
-  const fields = cron.split(/\s+/)
-  return fields.at(-4) === '*'
+  return new CronPattern(cron, 'UTC', { mode: MODE }).hour.every(Boolean)
 }
 
 /** What is wrong with a cron pattern, as the rest of a sentence; undefined when it can be met. */
