@@ -16,6 +16,7 @@ export const logEvents = [
   'schedules.full',
   'schedules.lost',
   'schedule.unreadable',
+  'schedule.gone',
   'aggregate.failed',
   'webhook.failed',
   'seal.failed',

@@ -366,6 +366,41 @@ describe('an emptied Redis', () => {
   })
 })
 
+describe('a schedule that Redis has lost but for its name', () => {
+  async function lose(name: string): Promise<void> {
+    const client = engine.server.client()
+    expect(await client.del(`${engine.prefix}:{q}:q:schedule:${name}`)).toBe(1)
+    client.disconnect()
+  }
+
+  it('keeps no other from ticking, and is told of', async () => {
+    const queue = engine.queue()
+    await queue.schedules.set('a lost one', { every: '1h', job })
+    await queue.schedules.set('kept', { every: '1h', job })
+    for (const name of ['a%20lost%20one', 'kept']) await missTicks(name, 3_600_000)
+    await lose('a%20lost%20one')
+
+    const { ids, enough } = collect(queue, 1)
+    await enough
+
+    expect(ids).toEqual([expect.stringMatching(/^kept@/)])
+    expect(engine.log).toMatchObject([{ event: 'schedule.gone', message: expect.stringContaining('"a lost one"') }])
+    expect(await queue.schedules.list()).toMatchObject({ total: 1 })
+  })
+
+  it('is not listed, and can be made anew', async () => {
+    const queue = engine.queue()
+    for (const name of ['lost', 'kept']) await queue.schedules.set(name, { every: '1h', job })
+    await lose('lost')
+
+    const { schedules } = await queue.schedules.list()
+    const { result } = await queue.schedules.set('lost', { every: '1h', job })
+
+    expect(schedules.map(({ name }) => name)).toEqual(['kept'])
+    expect(result).toBe('created')
+  })
+})
+
 describe('the list', () => {
   it('goes by when schedules are due, in pages, and counts what is due soon', async () => {
     const queue = engine.queue()

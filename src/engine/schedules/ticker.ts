@@ -79,6 +79,9 @@ export class Ticker {
       for (let fence = ''; !this.#isClosed; ) {
         const taken = await takeSchedules(this.#requests, { leaseMs: LEASE_MS, most: SCHEDULES_AT_ONCE, fence })
         if (!taken) break
+        for (const name of taken.lost) {
+          this.#warn('schedule.gone', `The schedule "${fromToken(name)}" was lost by Redis, all but its name.`)
+        }
         const ticks = await this.#workOut(taken.schedules, Number(taken.nowUs) / 1_000)
         const reply = await tickSchedules(this.#requests, ticks, { leaseMs: LEASE_MS })
         this.#onReply(reply)

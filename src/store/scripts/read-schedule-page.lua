@@ -1,7 +1,7 @@
 #!lua flags=no-writes
--- A page of the schedules, by when they are due; those that are paused come last. Replies
--- {"schedules", how many there are, how many are due in time, when the first is due or empty, cursor, row, …}: the
--- cursor is the place of the last row in the set, empty when no others follow. Or {"unregistered"}.
+-- A page of the schedules, by when they are due; those that are paused come last, and one whose hash is lost is left
+-- out. Replies {"schedules", how many there are, how many are due in time, when the first is due or empty, cursor, its
+-- schedule, row, …}: the cursor is where the page ends in the set, empty when no others follow. Or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local bytes = require "bytes"
@@ -42,15 +42,20 @@ local in_time = redis.call("ZCOUNT", schedules_key, "-inf", string.format("%d", 
 local first = schedules.first(q)
 local from = after_score ~= "" and rank_behind(after_score, after_name) or 0
 local to = only_in_time == 1 and in_time or count
-local reply = { "schedules", count, in_time, first and string.format("%d", first) or "", "" }
+local reply = { "schedules", count, in_time, first and string.format("%d", first) or "", "", "" }
 if from < to then
   local found = redis.call("ZRANGE", schedules_key, from, math.min(from + most, to) - 1, "WITHSCORES")
   local length, rows = 0, 0
   while rows < #found / 2 and length < max_bytes do
     local schedule = schedules.load(q, found[2 * rows + 1])
-    rows, length = rows + 1, length + #schedule.definition
-    reply[#reply + 1] = schedules.row(schedule)
+    rows = rows + 1
+    if schedule then
+      length = length + #schedule.definition
+      reply[#reply + 1] = schedules.row(schedule)
+    end
   end
-  reply[5] = from + rows < to and found[2 * rows] or ""
+  if from + rows < to then
+    reply[5], reply[6] = found[2 * rows], found[2 * rows - 1]
+  end
 end
 return reply

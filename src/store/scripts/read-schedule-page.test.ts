@@ -53,6 +53,17 @@ it('goes on behind the last of a page, although many are due at one moment and t
   expect(third.cursor).toBeUndefined()
 })
 
+it('leaves out what it has but the name of, and goes on behind it', async () => {
+  for (const name of ['a', 'b', 'c', 'd']) await make(name, '1060000000')
+  await store.client.del('test:{q}:q:schedule:b', 'test:{q}:q:schedule:d')
+
+  const first = await list({ most: 2 })
+  const second = await list({ most: 2, after: first.cursor as ScheduleCursor })
+
+  expect([first, second].map((page) => page.schedules.map(({ name }) => name))).toEqual([['a'], ['c']])
+  expect([first.cursor, second.cursor]).toEqual([{ score: '1060000000', name: 'b' }, undefined])
+})
+
 it('holds no more than a reply may, but one at least', async () => {
   for (const name of ['a', 'b', 'c']) await make(name, '1060000000', name.repeat(600_000))
 

@@ -36,9 +36,7 @@ export async function readSchedulePage(
     most: page.most,
     maxBytes: MAX_BYTES,
   }))
-  type Listed = ['schedules', number, number, string, string, ...ScheduleRow[]]
-  const [, total, inTime, firstUs, score, ...rows] = reply as Listed
-  const schedules = rows.map(toSchedule)
-  const cursor = score === '' ? undefined : { score, name: schedules.at(-1)?.name ?? '' }
-  return { total, inTime, firstUs, schedules, cursor }
+  type Listed = ['schedules', number, number, string, string, string, ...ScheduleRow[]]
+  const [, total, inTime, firstUs, score, name, ...rows] = reply as Listed
+  return { total, inTime, firstUs, schedules: rows.map(toSchedule), cursor: score === '' ? undefined : { score, name } }
 }

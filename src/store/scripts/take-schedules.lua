@@ -1,7 +1,9 @@
 #!lua flags=allow-oom
 -- Takes the schedules that are due, the first of them first, for as long as a lease: nobody else looks after them
--- meanwhile. That only saves work; what makes a tick happen once is tick-schedules.
--- Replies {"taken", now, row, …}, {"none"} when nothing is due or another has it, or {"unregistered"}.
+-- meanwhile. That only saves work; what makes a tick happen once is tick-schedules. One whose hash is lost is taken out
+-- of the set: it would stay the first for ever, and keep the others from ticking.
+-- Replies {"taken", now, row, …}, a row of the name alone for one that is lost; {"none"} when nothing is due or another
+-- has it; or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local schedules = require "schedules"
@@ -25,14 +27,20 @@ if not schedules.is_duty_due(q, fence) then
 end
 local now_text = string.format("%d", q.now)
 local names = redis.call("ZRANGEBYSCORE", schedules_key, "-inf", now_text, "LIMIT", 0, most)
-local reply, bytes = { "taken", now_text }, 0
+local reply, bytes, lost = { "taken", now_text }, 0, {}
 for _, name in ipairs(names) do
   local schedule = schedules.load(q, name)
-  reply[#reply + 1] = schedules.row(schedule)
-  bytes = bytes + #schedule.definition
+  if not schedule then
+    lost[#lost + 1] = name
+  end
+  reply[#reply + 1] = schedule and schedules.row(schedule) or { name }
+  bytes = bytes + (schedule and #schedule.definition or 0)
   if bytes >= max_bytes then
     break
   end
+end
+if #lost > 0 then
+  redis.call("ZREM", schedules_key, unpack(lost))
 end
 schedules.set_duty(q, lease)
 return reply

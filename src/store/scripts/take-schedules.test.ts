@@ -41,6 +41,27 @@ it('takes no more than asked for, nor than a reply may hold', async () => {
   expect([few, large].map((taken) => taken?.schedules.length)).toEqual([1, 2])
 })
 
+it('takes out what it has but the name of, and goes on with the others', async () => {
+  for (const name of ['a', 'b', 'c']) await make(name, '1000000000')
+  await store.client.del('test:{q}:q:schedule:a', 'test:{q}:q:schedule:c')
+
+  const { reply, changes } = await store.changesOf(() => take())
+
+  expect(reply?.schedules.map(({ name }) => name)).toEqual(['b'])
+  expect(reply?.lost).toEqual(['a', 'c'])
+  expect(changes).toEqual({ duties: { tick: 1_002_000_000 }, schedules: { a: null, c: null } })
+})
+
+it('has no duty any more when all that was due is lost', async () => {
+  await make('a', '1000000000')
+  await store.client.del('test:{q}:q:schedule:a')
+
+  const { reply, changes } = await store.changesOf(() => take())
+
+  expect(reply).toMatchObject({ schedules: [], lost: ['a'] })
+  expect(changes).toEqual({ duties: null, schedules: null })
+})
+
 it('takes nothing before it is due', async () => {
   await make('later', '1000000001')
 
