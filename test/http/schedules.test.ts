@@ -74,6 +74,23 @@ describe('GET', () => {
   })
 })
 
+it.each([
+  ['GET', '', undefined],
+  ['PUT', '', nightly],
+  ['PATCH', '', { paused: true }],
+  ['DELETE', '', undefined],
+  ['POST', '/run', undefined],
+] as const)('says of %s%s that the name in the path cannot be used', async (method, rest, body) => {
+  const long = await server.ask(method, `${path}/${'x'.repeat(201)}${rest}`, body)
+  const generated = await server.ask(method, `${path}/high:lane:1:tenant${rest}`, body)
+
+  expect([long.status, generated.status]).toEqual([400, 400])
+  expect(long.body.errors).toEqual([{ path: 'params.schedule', problem: 'must have 1 to 200 characters, not 201' }])
+  expect(generated.body.errors).toEqual([
+    { path: 'params.schedule', problem: expect.stringContaining('looks like a generated one') },
+  ])
+})
+
 it('pauses, resumes, runs and removes a schedule', async () => {
   await server.ask('PUT', `${path}/nightly`, nightly)
 

@@ -1,5 +1,6 @@
 import { checkOptions, group, oneOf, optional, type Report, type Rule } from '../../assert.ts'
 import { InvalidJobError, InvalidOptionsError } from '../../errors.ts'
+import { parseJobKey } from '../../store/job-place.ts'
 import { problemOfName } from '../../store/names.ts'
 import { parseDuration } from '../duration.ts'
 import { parseMoment } from '../moment.ts'
@@ -50,7 +51,7 @@ const LONGEST_MS = 366 * 86_400_000
 // What a date can hold, before 1970 and after.
 const FARTHEST_MS = 8.64e15
 // With the tick behind it, it is the id of a job, which has 256.
-const LONGEST_NAME = 200
+export const longestScheduleName = 200
 
 const any: Rule<unknown> = (value) => value
 
@@ -120,9 +121,19 @@ export function checkSchedule(name: string, input: ScheduleInput, maxPayloadByte
     : { cron: checked.cron, timeZone: checked.timeZone ?? 'UTC', missed, job }
 }
 
+/** What is wrong with the name of a schedule, as the rest of a sentence; undefined when it can be used. */
+export function problemOfScheduleName(name: unknown): string | undefined {
+  if (typeof name === 'string' && name.length > longestScheduleName) {
+    return `must have 1 to ${longestScheduleName} characters, not ${name.length}`
+  }
+  const problem = problemOfName(name)
+  if (problem) return problem
+  if (!parseJobKey(jobIdOf(name as string, 0))) return undefined
+  return 'would give jobs an id that looks like a generated one (level:lane:number:tenant); choose another form'
+}
+
 export function checkScheduleName(name: string): void {
-  const isTooLong = typeof name === 'string' && name.length > LONGEST_NAME
-  const problem = isTooLong ? `must have 1 to ${LONGEST_NAME} characters, not ${name.length}` : problemOfName(name)
+  const problem = problemOfScheduleName(name)
   if (problem) throw new InvalidOptionsError('schedule', [{ path: 'name', problem }])
 }
 

@@ -2,7 +2,11 @@ import { z } from 'zod'
 import { definedOnly } from '../../defined-only.ts'
 import { parseDuration } from '../../engine/duration.ts'
 import type { Queue } from '../../engine/queue.ts'
-import type { ScheduleInput } from '../../engine/schedules/schedule-input.ts'
+import {
+  longestScheduleName,
+  problemOfScheduleName,
+  type ScheduleInput,
+} from '../../engine/schedules/schedule-input.ts'
 import type { ScheduleView } from '../../engine/schedules/schedule-view.ts'
 import { isScheduleCursor } from '../../engine/schedules/schedules.ts'
 import { checkBuiltIn } from '../built-in-check.ts'
@@ -25,9 +29,11 @@ import { jobFields } from './jobs.ts'
 
 const scheduleParam = z
   .string()
-  .min(1)
-  .max(256)
-  .meta({ description: 'Name of a schedule.', examples: ['nightly'] })
+  .superRefine((value, context) => {
+    const problem = problemOfScheduleName(value)
+    if (problem) context.addIssue({ code: 'custom', message: problem, input: value })
+  })
+  .meta({ minLength: 1, maxLength: longestScheduleName, description: 'Name of a schedule.', examples: ['nightly'] })
 
 const missed = z.enum(['one', 'all', 'skip']).meta({
   description: 'Of ticks that passed unmet: make up for the latest, for all (the latest 1,000), or for none.',
