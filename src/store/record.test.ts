@@ -114,6 +114,12 @@ describe('a record', () => {
     expect(readPayload(shown.payload)).toBe(text)
   })
 
+  it.each(['5', 'null', '{}', '{"name":"E","message":{}}'])('shows no error that is none: %s', (error) => {
+    const shown = readRecord(`1,0,0,0,retry,${error}\n1\nT\n\n\nnull`)
+
+    expect(shown.history.error?.message).toContain("not a job's error")
+  })
+
   it('shows why a damaged one died', () => {
     expect(readRecord('3,1,0,0,unreadable,{"name":"E","message":"m"}\nnonsense')).toMatchObject({
       history: { attempts: 3, stalls: 1, reason: 'unreadable', error: { name: 'E', message: 'm' } },

@@ -133,7 +133,9 @@ function notARecord(text: string): TypeError {
  */
 export function readRecord(stored: string): JobRecord {
   try {
-    return decodeRecord(stored)
+    const record = decodeRecord(stored)
+    checkError(record.history)
+    return record
   } catch (error) {
     return damagedRecord(stored, error)
   }
@@ -155,11 +157,19 @@ export function damagedRecord(stored: string, why: unknown): JobRecord {
 
 function damagedHistory(stored: string, why: unknown): JobHistory {
   try {
-    return decodeHistory(stored.slice(0, stored.indexOf('\n')).replace(/^\*\d+;/, ''))
+    const history = decodeHistory(stored.slice(0, stored.indexOf('\n')).replace(/^\*\d+;/, ''))
+    checkError(history)
+    return history
   } catch {
     const message = `its record cannot be read: ${why instanceof Error ? why.message : String(why)}`
     return { ...noHistory, error: { name: 'Error', message } }
   }
+}
+
+/** Whoever shows an error counts on its name and message. Only damaged records have another: whoever claims one looks at neither. */
+function checkError({ error }: JobHistory): void {
+  if (error === undefined || (typeof error?.name === 'string' && typeof error.message === 'string')) return
+  throw new TypeError(`not a job's error: ${JSON.stringify(error).slice(0, 60)}`)
 }
 
 /** A payload for whoever only shows it: one that is no JSON is shown as the text that it is. */

@@ -74,6 +74,46 @@ it('brings back a delayed job whose record is damaged, and buries it', async () 
   await until(async () => (await queue.counts()).failed === 2)
 })
 
+// A letter that is none at all, and one whose error is no JSON, no object, or has a message that is no text.
+it.each([
+  ['', () => 'nonsense'],
+  [' error', (letter: string) => letter.replace('{"name"', '{name"')],
+  [' error of another kind', (letter: string) => letter.replace(/,\{"name".*/, ',5')],
+  [' message', (letter: string) => letter.replace(/"message":"no"/, '"message":{}')],
+])(
+  'passes over a dead letter with a damaged%s where it does not fit, and takes it where all are meant',
+  async (_, damage) => {
+    const queue = engine.queue()
+    await queue.submit({ type: 'T', jobs: payloads(3).map((job) => ({ ...job, maxRetries: 0 })) })
+    for (const job of await queue.claim(3)) await job.fail(new Error('no'))
+    const id = (await queue.deadLetters.list()).letters[1]?.key as string
+    const redis = engine.server.client()
+    await redis.hset(key('dead:jobs'), id, damage((await redis.hget(key('dead:jobs'), id)) as string))
+
+    expect(await queue.deadLetters.count({ error: 'no' })).toBe(2)
+    expect(await queue.deadLetters.count({ type: 'T' })).toBeGreaterThanOrEqual(2)
+    expect(await queue.deadLetters.count({ all: true })).toBe(3)
+    expect(await queue.job(id)).toMatchObject({ state: 'failed', error: expect.anything() })
+    expect((await queue.explain({ job: id }))?.text).toContain('It is a dead letter')
+    expect(await queue.deadLetters.discardAll({ all: true }).finished).toMatchObject({ taken: 3, left: 0 })
+  },
+)
+
+it('retries a dead letter that cannot be read: it is one again, which says so', async () => {
+  const queue = engine.queue()
+  await queue.submit({ type: 'T', maxRetries: 0 })
+  for (const job of await queue.claim(1)) await job.fail(new Error('no'))
+  const id = (await queue.deadLetters.list()).letters[0]?.key as string
+  await engine.server.client().hset(key('dead:jobs'), id, 'nonsense')
+
+  expect(await queue.job(id)).toMatchObject({ state: 'failed', reason: 'unreadable', payload: 'nonsense' })
+  expect(await queue.deadLetters.retry(id)).toBe(true)
+  queue.process('T', () => {})
+  await until(async () => (await queue.counts()).failed === 2)
+
+  expect((await queue.deadLetters.list()).letters).toMatchObject([{ key: id, reason: 'unreadable' }])
+})
+
 it('finishes the others where the store cannot be told of one, which runs again after its lease', async () => {
   const queue = engine.queue({ leaseMs: 1_000 })
   await queue.submit({ type: 'T', tenant: 'broken' })

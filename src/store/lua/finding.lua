@@ -1,6 +1,7 @@
 -- Where a job is, from its key alone: aside, in its lane's list, claimed, dead, cancelled, or ended.
 local places = require "places"
 local record = require "record"
+local letter_text = require "letter_text"
 local actions = require "actions"
 local ids = require "ids"
 
@@ -111,9 +112,10 @@ function finding.find(q, job, is_known, leases_from)
   end
   local letter = redis.call("HGET", q.keys.dead_jobs, job)
   if letter then
-    local died, reason, text = string.match(letter, "^(%d+),([^\n]*)\n(.*)$")
+    local died, reason, text = letter_text.parse(letter)
     -- Past its time nothing is shown of it but how it ended.
-    found.text = tonumber(died) * 1000 > q.now - q.settings.keep_dead and text or nil
+    local is_shown = not died or tonumber(died) * 1000 > q.now - q.settings.keep_dead
+    found.text = is_shown and text or nil
     found.state, found.reason = "failed", reason
     return found
   end

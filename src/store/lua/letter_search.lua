@@ -1,7 +1,7 @@
 -- Looks through dead letters, oldest first, for those that a filter wants: a bounded number at once. Those past their
 -- time are none.
 local expiring = require "expiring"
-local letters = require "letters"
+local letter_text = require "letter_text"
 local places = require "places"
 local record = require "record"
 
@@ -9,7 +9,8 @@ local letter_search = {}
 
 local function fits_place(job, wanted)
   local _, lane, _, name = places.parse(job)
-  return (wanted.tenant == "" or name == wanted.tenant)
+  return name ~= nil
+    and (wanted.tenant == "" or name == wanted.tenant)
     and (wanted.action == "" or places.action_of(lane) == wanted.action)
 end
 
@@ -18,11 +19,10 @@ local function fits_error(text, wanted)
     return true
   end
   local _, _, _, _, _, error = record.history(text)
-  if error == "" then
-    return false
-  end
-  local message = cjson.decode(error).message
-  return message ~= nil and string.find(message, wanted.error, 1, true) ~= nil
+  -- One that is damaged, or none, says nothing.
+  local is_read, decoded = pcall(cjson.decode, error)
+  local message = is_read and type(decoded) == "table" and decoded.message
+  return type(message) == "string" and string.find(message, wanted.error, 1, true) ~= nil
 end
 
 local function fits(reason, text, wanted)
@@ -37,7 +37,7 @@ local function letter_of(q, job, wanted)
   if not letter then
     return nil
   end
-  local _, reason, text = letters.parse(letter)
+  local _, reason, text = letter_text.parse(letter)
   return fits(reason, text, wanted) and text or nil
 end
 

@@ -19,11 +19,6 @@ local function note(list, ...)
   end
 end
 
--- The record of a letter: "<died at, ms>,<reason>\n<record>".
-function letters.parse(letter)
-  return string.match(letter, "^(%d+),([^\n]*)\n(.*)$")
-end
-
 -- Payload is the last line of a record; the five before it stay. One that is damaged has no payload to replace.
 local function with_payload(text, payload)
   local head = string.match(text, "^[^\n]*\n[^\n]*\n[^\n]*\n[^\n]*\n[^\n]*\n")

@@ -8,6 +8,7 @@ local opening = require "opening"
 local tenants = require "tenants"
 local actions = require "actions"
 local letters = require "letters"
+local letter_text = require "letter_text"
 local expiring = require "expiring"
 local requests = require "requests"
 local waking = require "waking"
@@ -53,7 +54,7 @@ if not letter or tonumber(redis.call("ZSCORE", dead_key, job) or q.now) <= expir
 end
 local sleeper
 if retries == 1 then
-  local _, _, text = letters.parse(letter)
+  local _, _, text = letter_text.parse(letter)
   letters.revive(q, job, text, payload ~= "" and payload or nil)
   actions.close(q)
   sleeper = waking.find(q)

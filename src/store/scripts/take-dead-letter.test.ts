@@ -73,6 +73,16 @@ it('discards a job for good', async () => {
   })
 })
 
+it('lets a letter run again that cannot be read, with all of its text as its record', async () => {
+  await bury()
+  await store.client.hset(store.keys().deadJobs, KEY, 'nonsense')
+
+  const { reply, changes } = await store.changesOf(() => take(true))
+
+  expect(reply).toBe('retried')
+  expect(changes.aside).toEqual({ [KEY]: '0,0,0,0,retry,|nonsense' })
+})
+
 it('wakes an idle client for a job that runs again', async () => {
   await bury()
   await store.claim(1, { idleForMs: 60_000 }, 'sleeper')
