@@ -2,7 +2,8 @@ import { abortSignal, checkOptions, integer, number, oneOf, optional, parsed, te
 import type { Clock } from '../clock.ts'
 import { InvalidOptionsError } from '../errors.ts'
 import { parseLimit } from '../limits/definition.ts'
-import type { LetterFilter, LetterSearch, SearchCursor, SearchReply } from '../store/letter-search.ts'
+import { decodePlace, encodePlace, type LetterPlace } from '../store/letter-place.ts'
+import type { LetterFilter, LetterSearch, SearchReply } from '../store/letter-search.ts'
 import { nameRule, toToken } from '../store/names.ts'
 import { type DeadReason, deadReasons } from '../store/reasons.ts'
 import type { Requests } from '../store/requests.ts'
@@ -63,12 +64,17 @@ const filterRules = {
   all: optional(oneOf([true])),
 }
 
-const cursorPattern = /^(\d{1,16}|-inf)\.(\d{1,9})\.(\d{1,16})$/
+// The place of the last letter looked at, and up to when.
+const cursorPattern = /^(\d{1,16}\.[\w-]*)\.(\d{1,16})$/
+// Names of a lane and a tenant, escaped.
+const LONGEST_CURSOR = 8_000
 
 const optionRules = {
   rate: optional(parsed((value) => perMsOf(value))),
   limit: optional(integer({ min: 1 })),
-  cursor: optional(text({ pattern: { test: cursorPattern, words: 'the cursor of an earlier sweep' } })),
+  cursor: optional(
+    text({ maxLength: LONGEST_CURSOR, pattern: { test: cursorPattern, words: 'the cursor of an earlier sweep' } }),
+  ),
   signal: optional(abortSignal),
 }
 
@@ -93,7 +99,7 @@ export class LetterSweep {
   readonly #filter: LetterFilter
   readonly #options: { rate?: number | undefined; limit?: number | undefined; signal?: AbortSignal | undefined }
   #to: string
-  #cursor: SearchCursor | undefined
+  #last: LetterPlace | undefined
   #looked = 0
   #taken = 0
   #left = 0
@@ -131,8 +137,8 @@ export class LetterSweep {
       reason: reason ?? '',
       error: error ?? '',
     }
-    const [, from, skip, to] = cursorPattern.exec(cursor ?? '') ?? []
-    this.#cursor = { from: from ?? micros(since, '-inf'), skip: Number(skip ?? 0) }
+    const [, place = '', to] = cursorPattern.exec(cursor ?? '') ?? []
+    this.#last = decodePlace(place) ?? { died: micros(since, '0'), jobKey: '' }
     // The first step freezes it: a job that is retried and dies again is not taken twice.
     this.#to = to ?? micros(until, '')
     this.finished = this.#run()
@@ -141,8 +147,7 @@ export class LetterSweep {
   }
 
   get progress(): SweepProgress {
-    const { from, skip } = this.#cursor ?? {}
-    const cursor = this.#cursor && this.#to !== '' ? `${from}.${skip}.${this.#to}` : undefined
+    const cursor = this.#last && this.#to !== '' ? `${encodePlace(this.#last)}.${this.#to}` : undefined
     return { looked: this.#looked, taken: this.#taken, left: this.#left, cursor }
   }
 
@@ -159,12 +164,12 @@ export class LetterSweep {
     if (signal?.aborted) this.abort()
     const startedAt = this.#clock.now()
     try {
-      while (this.#cursor && !this.#isAborted && this.#taken < limit) {
+      while (this.#last && !this.#isAborted && this.#taken < limit) {
         const earned =
           rate === undefined ? LOOKED_AT_ONCE : Math.floor((this.#clock.now() - startedAt) * rate) + 1 - this.#taken
         const most = Math.min(LOOKED_AT_ONCE, earned, limit - this.#taken)
         if (most < 1) await this.#pause(Math.max(PACE_MS, rate === undefined ? 0 : 1 / rate))
-        else await this.#step(this.#cursor, most)
+        else await this.#step(this.#last, most)
       }
       return this.progress
     } finally {
@@ -172,12 +177,12 @@ export class LetterSweep {
     }
   }
 
-  async #step(cursor: SearchCursor, most: number): Promise<void> {
-    const reply = await this.#search({ cursor, to: this.#to, filter: this.#filter, looks: LOOKED_AT_ONCE, most })
+  async #step(after: LetterPlace, most: number): Promise<void> {
+    const reply = await this.#search({ after, to: this.#to, filter: this.#filter, looks: LOOKED_AT_ONCE, most })
     this.#looked += reply.looked
     this.#taken += reply.taken
     this.#left = reply.left
-    this.#cursor = reply.cursor
+    this.#last = reply.last
     this.#to = reply.to
   }
 

@@ -1,3 +1,5 @@
+import type { LetterPlace } from './letter-place.ts'
+
 /** Which letters are meant; empty text means any. Names are tokens. */
 export interface LetterFilter {
   readonly tenant: string
@@ -8,15 +10,10 @@ export interface LetterFilter {
   readonly error: string
 }
 
-/** Where a search goes on: letters that died at `from` (µs) or later, without the first `skip` of that moment. */
-export interface SearchCursor {
-  readonly from: string
-  readonly skip: number
-}
-
 /** A step through the dead letters, oldest first. */
 export interface LetterSearch {
-  readonly cursor: SearchCursor
+  /** It looks at those behind it. */
+  readonly after: LetterPlace
   /** µs: letters that died later are left alone; '' means now, by the server's clock. */
   readonly to: string
   readonly filter: LetterFilter
@@ -29,19 +26,19 @@ export interface SearchReply {
   readonly looked: number
   /** Those that fit. */
   readonly taken: number
-  /** Undefined: all were looked at. */
-  readonly cursor: SearchCursor | undefined
+  /** The last one it looked at; undefined: all were. */
+  readonly last: LetterPlace | undefined
   /** As given, or what `''` meant: for the next step. */
   readonly to: string
   /** Letters that there are now, whatever the filter. */
   readonly left: number
 }
 
-export function toSearchArguments({ cursor, to, filter, looks, most, nowUs }: LetterSearch) {
+export function toSearchArguments({ after, to, filter, looks, most, nowUs }: LetterSearch) {
   return {
     nowGiven: nowUs ?? '',
-    from: cursor.from,
-    skip: cursor.skip,
+    from: after.died,
+    after: after.jobKey,
     toGiven: to,
     looks,
     most,
@@ -54,6 +51,6 @@ export function toSearchArguments({ cursor, to, filter, looks, most, nowUs }: Le
 }
 
 export function toSearchReply(reply: readonly unknown[]): SearchReply {
-  const [, looked, taken, from, skip, to, left] = reply as [string, number, number, string, number, string, number]
-  return { looked, taken, cursor: from === '' ? undefined : { from, skip }, to, left }
+  const [, looked, taken, died, jobKey, to, left] = reply as [string, number, number, string, string, string, number]
+  return { looked, taken, last: died === '' ? undefined : { died, jobKey }, to, left }
 }

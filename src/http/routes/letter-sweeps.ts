@@ -10,6 +10,9 @@ import { inSteps } from '../step-time.ts'
 /** A request takes no more than this: whoever wants more goes on with the cursor of the answer. */
 const MOST_AT_ONCE = 10_000
 
+/** Which names the last letter looked at. */
+const LONGEST_CURSOR = 8_000
+
 const sweepBody = z
   .strictObject({
     filter: z
@@ -26,7 +29,7 @@ const sweepBody = z
       .meta({ description: 'Which letters are meant: those that fit all that is given.' }),
     rate: z.string().max(50).optional().meta({ description: 'How fast: 50/s. As fast as it goes unless given.' }),
     limit: z.number().int().min(1).max(MOST_AT_ONCE).optional().meta({ description: 'Take so many at most.' }),
-    cursor: z.string().max(100).optional().meta({ description: 'Goes on where an earlier request ended.' }),
+    cursor: z.string().max(LONGEST_CURSOR).optional().meta({ description: 'Goes on where an earlier request ended.' }),
     dryRun: z.boolean().optional().meta({ description: 'Only count those that fit; `rate` is not kept to.' }),
   })
   .meta({ examples: [{ filter: { tenant: 'acme', error: 'mailbox' }, rate: '50/s' }] })

@@ -3,6 +3,7 @@
 local expiring = require "expiring"
 local letter_text = require "letter_text"
 local places = require "places"
+local ranks = require "ranks"
 local record = require "record"
 
 local letter_search = {}
@@ -41,41 +42,33 @@ local function letter_of(q, job, wanted)
   return fits(reason, text, wanted) and text or nil
 end
 
--- `wanted` has tenant (its token), type, action, reason and error, each of them "" for any. It looks at letters that
--- died from `from` (µs) to `to` ("": now), without the first `skip` of that first moment; at `looks` at most, and takes
--- `most` at most: `take(job, text)` is called for each, and answers whether the letter is gone with that.
--- Answers {looked, taken, from, skip, to}: where to go on, `from` is "" when all were looked at.
-function letter_search.each(q, wanted, from, skip, to, looks, most, take)
-  local oldest = expiring.instant(q) + 1
-  if tonumber(from) == nil or tonumber(from) < oldest then
-    from, skip = string.format("%d", oldest), 0
-  end
+-- `wanted` has tenant (its token), type, action, reason and error, each of them "" for any. It looks at letters behind the
+-- place `from` (µs) and `after` (job; "" stands before all of that moment) that died at `to` ("": now) or earlier; at
+-- `looks` at most, and takes `most` at most: `take(job, text)` is called for each.
+-- Answers {looked, taken, from, after, to}: where to go on, `from` is "" when all were looked at.
+function letter_search.each(q, wanted, from, after, to, looks, most, take)
+  local dead = q.keys.dead
   to = to ~= "" and to or string.format("%d", q.now)
-  local found = redis.call("ZRANGEBYSCORE", q.keys.dead, from, to, "WITHSCORES", "LIMIT", skip, looks)
+  local past = redis.call("ZCOUNT", dead, "-inf", string.format("%d", expiring.instant(q)))
+  local first = math.max(past, ranks.up_to(dead, from, after))
+  local stop = redis.call("ZCOUNT", dead, "-inf", to)
   local looked, taken = 0, 0
-  for i = 1, #found, 2 do
-    if taken >= most then
-      break
-    end
-    local job, died = found[i], found[i + 1]
-    local text = letter_of(q, job, wanted)
-    looked = looked + 1
-    if died ~= from then
-      from, skip = died, 0
-    end
-    local is_gone = false
-    if text then
-      taken, is_gone = taken + 1, take(job, text)
-    end
-    -- What is gone is there no longer when it goes on.
-    if not is_gone then
-      skip = skip + 1
+  if first < stop then
+    local found = redis.call("ZRANGE", dead, first, math.min(first + looks, stop) - 1, "WITHSCORES")
+    while 2 * looked < #found and taken < most do
+      after, from = found[2 * looked + 1], found[2 * looked + 2]
+      looked = looked + 1
+      local text = letter_of(q, after, wanted)
+      if text then
+        taken = taken + 1
+        take(after, text)
+      end
     end
   end
-  if looked == #found / 2 and looked < looks then
-    from, skip = "", 0
+  if first + looked >= stop then
+    from, after = "", ""
   end
-  return looked, taken, from, skip, to
+  return looked, taken, from, after, to
 end
 
 -- How many there are, whatever the filter.

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- Counts dead letters that fit a filter, oldest first, a bounded number at once.
--- Replies {"counted", looked, fitting, from, skip, to, left}: where to go on (`from` is "" when all were looked at) and
+-- Replies {"counted", looked, fitting, from, after, to, left}: where to go on (`from` is "" when all were looked at) and
 -- how many letters there are; or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
@@ -9,8 +9,8 @@ local queue_key = KEYS[1] -- hash: the queue's state
 local dead_key = KEYS[2] -- zset: job → when it became a dead letter
 local dead_jobs_key = KEYS[3] -- hash: job → reason and record
 local now_given = ARGV[1] -- µs; empty: the server's time
-local from = ARGV[2] -- µs: died then or later
-local skip = tonumber(ARGV[3]) -- letters that died at that very moment and were looked at before
+local from = ARGV[2] -- µs: where to begin, with `after`
+local after = ARGV[3] -- the last job looked at, which died then; empty: begin with all of that moment
 local to_given = ARGV[4] -- µs: died then or earlier; empty: now
 local looks = tonumber(ARGV[5]) -- letters looked at, at most
 local most = tonumber(ARGV[6]) -- letters counted, at most
@@ -29,9 +29,7 @@ end
 local wanted = {
   tenant = tenant_wanted, type = type_wanted, action = action_wanted, reason = reason_wanted, error = error_wanted,
 }
-local looked, fitting, next_from, next_skip, to = letter_search.each(
-  q, wanted, from, skip, to_given, looks, most, function()
-    return false
-  end
+local looked, fitting, next_from, next_after, to = letter_search.each(
+  q, wanted, from, after, to_given, looks, most, function() end
 )
-return { "counted", looked, fitting, next_from, next_skip, to, letter_search.count(q) }
+return { "counted", looked, fitting, next_from, next_after, to, letter_search.count(q) }

@@ -5,6 +5,7 @@ import { readDeadLetterCount } from './read-dead-letter-count.ts'
 
 const store = useScriptStore()
 
+const start = { died: '0', jobKey: '' }
 const any: LetterFilter = { tenant: '', type: '', action: '', reason: '', error: '' }
 
 async function bury(tenant: string, count: number): Promise<void> {
@@ -14,8 +15,7 @@ async function bury(tenant: string, count: number): Promise<void> {
 }
 
 function count(search: Partial<LetterSearch> = {}) {
-  const cursor = { from: '-inf', skip: 0 }
-  const whole = { cursor, to: '', filter: any, looks: 100, most: 100, nowUs: store.nowUs, ...search }
+  const whole = { after: start, to: '', filter: any, looks: 100, most: 100, nowUs: store.nowUs, ...search }
   return readDeadLetterCount(store.requests(), whole)
 }
 
@@ -25,7 +25,7 @@ it('counts those that fit and says how many there are, and changes nothing', asy
 
   const { reply, changes } = await store.changesOf(() => count({ filter: { ...any, tenant: 'a' } }))
 
-  expect(reply).toEqual({ looked: 4, taken: 3, cursor: undefined, to: '1000000000', left: 4 })
+  expect(reply).toEqual({ looked: 4, taken: 3, last: undefined, to: '1000000000', left: 4 })
   expect(changes).toEqual({})
 })
 
@@ -33,11 +33,11 @@ it('goes on where it was, though all are still there', async () => {
   await bury('a', 5)
 
   const first = await count({ looks: 2 })
-  const second = await count({ looks: 2, cursor: first.cursor ?? { from: '', skip: 0 } })
-  const last = await count({ looks: 2, cursor: second.cursor ?? { from: '', skip: 0 } })
+  const second = await count({ looks: 2, after: first.last ?? start })
+  const last = await count({ looks: 2, after: second.last ?? start })
 
   expect([first, second, last].map(({ taken }) => taken)).toEqual([2, 2, 1])
-  expect([second.cursor, last.cursor]).toEqual([{ from: '1000000000', skip: 4 }, undefined])
+  expect([second.last, last.last]).toEqual([{ died: '1000000000', jobKey: 'normal:default:1000000003:a' }, undefined])
 })
 
 it('counts none that is past its time', async () => {

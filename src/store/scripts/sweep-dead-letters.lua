@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Retries or discards dead letters that fit a filter, oldest first, a bounded number at once. Those past their time are
 -- none, and some of them go on the way.
--- Replies {"swept", looked, taken, from, skip, to, left}: where to go on (`from` is "" when all were looked at) and how
+-- Replies {"swept", looked, taken, from, after, to, left}: where to go on (`from` is "" when all were looked at) and how
 -- many letters there are; or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
@@ -36,8 +36,8 @@ local duty_tries_key = KEYS[20] -- hash: duty → how often it was tried in vain
 local now_given = ARGV[1] -- µs; empty: the server's time
 local request = tonumber(ARGV[2]) -- number of the client's request
 local retries = tonumber(ARGV[3]) -- 1: run them again, 0: discard them
-local from = ARGV[4] -- µs: died then or later
-local skip = tonumber(ARGV[5]) -- letters that died at that very moment and were looked at before
+local from = ARGV[4] -- µs: where to begin, with `after`
+local after = ARGV[5] -- the last job looked at, which died then; empty: begin with all of that moment
 local to_given = ARGV[6] -- µs: died then or earlier; empty: now
 local looks = tonumber(ARGV[7]) -- letters looked at, at most
 local most = tonumber(ARGV[8]) -- letters taken, at most
@@ -67,14 +67,13 @@ local expired = expiring.find(q, TRIMMED_AT_ONCE)
 local wanted = {
   tenant = tenant_wanted, type = type_wanted, action = action_wanted, reason = reason_wanted, error = error_wanted,
 }
-local looked, taken, next_from, next_skip, to = letter_search.each(
-  q, wanted, from, skip, to_given, looks, most, function(job, text)
+local looked, taken, next_from, next_after, to = letter_search.each(
+  q, wanted, from, after, to_given, looks, most, function(job, text)
     if retries == 1 then
       letters.revive(q, job, text)
     else
       letters.discard(q, job)
     end
-    return true
   end
 )
 local sleeper = retries == 1 and taken > 0 and waking.find(q)
@@ -91,4 +90,4 @@ queue.save(q)
 if sleeper then
   waking.wake(q, sleeper)
 end
-return requests.remember(client_key, request, { "swept", looked, taken, next_from, next_skip, to, left })
+return requests.remember(client_key, request, { "swept", looked, taken, next_from, next_after, to, left })

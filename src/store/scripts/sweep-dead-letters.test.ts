@@ -1,10 +1,12 @@
 import { expect, it } from 'vitest'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
-import type { LetterFilter, LetterSearch } from '../letter-search.ts'
+import type { LetterPlace } from '../letter-place.ts'
+import type { LetterFilter, LetterSearch, SearchReply } from '../letter-search.ts'
 import { sweepDeadLetters } from './sweep-dead-letters.ts'
 
 const store = useScriptStore()
 
+const start = { died: '0', jobKey: '' }
 const any: LetterFilter = { tenant: '', type: '', action: '', reason: '', error: '' }
 
 /** Letters of one tenant that die now. */
@@ -20,8 +22,7 @@ async function bury(
 }
 
 function sweep(verb: 'retry' | 'discard', search: Partial<LetterSearch> = {}) {
-  const cursor = { from: '-inf', skip: 0 }
-  const whole = { cursor, to: '', filter: any, looks: 100, most: 100, nowUs: store.nowUs, ...search }
+  const whole = { after: start, to: '', filter: any, looks: 100, most: 100, nowUs: store.nowUs, ...search }
   return sweepDeadLetters(store.requests(), verb, whole)
 }
 
@@ -32,7 +33,7 @@ it('lets the jobs that fit run again, and leaves the others', async () => {
 
   const { reply, changes } = await store.changesOf(() => sweep('retry', { filter: { ...any, tenant: 'a' } }))
 
-  expect(reply).toEqual({ looked: 2, taken: 1, cursor: undefined, to: '1001000000', left: 1 })
+  expect(reply).toEqual({ looked: 2, taken: 1, last: undefined, to: '1001000000', left: 1 })
   expect(changes).toEqual({
     aside: { 'normal:default:1000000000:a': '0,0,0,0,retry,|rs|SEND|||1' },
     'client:me': { '(expires)': true, '1': '1' },
@@ -49,7 +50,13 @@ it('discards those that fit, with a mark that says so', async () => {
 
   const { reply, changes } = await store.changesOf(() => sweep('discard', { most: 1 }))
 
-  expect(reply).toEqual({ looked: 1, taken: 1, cursor: { from: '1000000000', skip: 0 }, to: '1000000000', left: 1 })
+  expect(reply).toEqual({
+    looked: 1,
+    taken: 1,
+    last: { died: '1000000000', jobKey: 'normal:default:1000000000:a' },
+    to: '1000000000',
+    left: 1,
+  })
   expect(changes).toMatchObject({
     canceled: { 'normal:default:1000000000:a': 173_800_000_000 },
     dead: { 'normal:default:1000000000:a': null },
@@ -79,16 +86,42 @@ it('goes on after those it has looked at, though all died in the same moment', a
   const filter = { ...any, tenant: 'b' }
   const seen: number[] = []
 
-  let cursor = { from: '-inf', skip: 0 }
-  for (;;) {
-    const reply = await sweep('retry', { filter, cursor, looks: 2 })
+  for (let after: LetterPlace | undefined = start; after; ) {
+    const reply: SearchReply = await sweep('retry', { filter, after, looks: 2 })
     seen.push(reply.taken)
-    if (!reply.cursor) break
-    cursor = reply.cursor
+    after = reply.last
   }
 
   expect(seen.reduce((sum, taken) => sum + taken, 0)).toBe(2)
   expect((await sweep('retry', { filter: { ...any, tenant: 'nobody' } })).left).toBe(3)
+})
+
+it('steps over none that fits where one it has passed goes meanwhile', async () => {
+  await bury('a', 1, 'passed')
+  await bury('b', 3)
+  await bury('B', 1)
+  const filter = { ...any, error: 'no' }
+
+  const first = await sweep('discard', { filter, most: 1 })
+  await sweep('discard', { filter: { ...any, error: 'passed' } })
+  const rest = await sweep('discard', { filter, after: first.last ?? start })
+
+  expect([first.taken, rest]).toMatchObject([1, { taken: 3, last: undefined, left: 0 }])
+})
+
+it('goes on in the order of the set, whatever the case and the language of names', async () => {
+  const names = ['Z', 'a', 'B', '\u00e9', 'b', '\ud83d\ude00', '\ufffd', 'aa', '_']
+  for (const name of names) await store.client.zadd(store.keys().dead, store.now, `normal:default:1:${name}`)
+  for (const name of names) await store.client.hset(store.keys().deadJobs, `normal:default:1:${name}`, 'nonsense')
+  let taken = 0
+
+  for (let after: LetterPlace | undefined = start; after; ) {
+    const reply: SearchReply = await sweep('discard', { after, looks: 1 })
+    taken += reply.taken
+    after = reply.last
+  }
+
+  expect(taken).toBe(names.length)
 })
 
 it('leaves alone what died later', async () => {
@@ -142,7 +175,7 @@ it('retries none that is past its time, and takes some of these away', async () 
 
   const { reply, changes } = await store.changesOf(() => sweep('retry'))
 
-  expect(reply).toMatchObject({ looked: 0, taken: 0, cursor: undefined, left: 0 })
+  expect(reply).toMatchObject({ looked: 0, taken: 0, last: undefined, left: 0 })
   expect(changes).toMatchObject({ dead: null, 'dead:jobs': null, queue: { dead_expired: '1' } })
   expect(changes).not.toHaveProperty('delayed')
 })
