@@ -23,7 +23,7 @@ export interface DeadLetterFilter {
   error?: string
   /** Died then or later, in ms since 1970. */
   since?: number
-  /** Died then or earlier. @default now */
+  /** Died then or earlier; never after the sweep began. @default now */
   until?: number
   all?: true
 }
@@ -53,14 +53,17 @@ export type SweepVerb = 'retry' | 'discard' | 'count'
 
 const name = optional(nameRule)
 
+// The last instant that a Date can be.
+const LATEST_DATE = 8.64e15
+
 const filterRules = {
   tenant: name,
   type: name,
   action: name,
   reason: optional(oneOf(deadReasons)),
   error: optional(text({ maxLength: 1_000 })),
-  since: optional(number({ min: 0 })),
-  until: optional(number({ min: 0 })),
+  since: optional(number({ min: 0, max: LATEST_DATE })),
+  until: optional(number({ min: 0, max: LATEST_DATE })),
   all: optional(oneOf([true])),
 }
 
@@ -139,7 +142,7 @@ export class LetterSweep {
     }
     const [, place = '', to] = cursorPattern.exec(cursor ?? '') ?? []
     this.#last = decodePlace(place) ?? { died: micros(since, '0'), jobKey: '' }
-    // The first step freezes it: a job that is retried and dies again is not taken twice.
+    // The first step puts it at its own moment at the latest: a job that is retried and dies again is not taken twice.
     this.#to = to ?? micros(until, '')
     this.finished = this.#run()
     // Whoever only looks at the progress finds it there; an error is for those who wait.
@@ -203,6 +206,7 @@ export class LetterSweep {
   }
 }
 
+/** Nothing dies later than the largest: it has as many digits as a cursor may have. */
 function micros(ms: number | undefined, otherwise: string): string {
-  return ms === undefined ? otherwise : String(Math.floor(ms * 1000))
+  return ms === undefined ? otherwise : String(Math.min(Math.floor(ms * 1000), Number.MAX_SAFE_INTEGER))
 }

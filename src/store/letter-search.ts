@@ -14,7 +14,7 @@ export interface LetterFilter {
 export interface LetterSearch {
   /** It looks at those behind it. */
   readonly after: LetterPlace
-  /** µs: letters that died later are left alone; '' means now, by the server's clock. */
+  /** µs: letters that died later are left alone. Now at the latest, which '' means, by the server's clock. */
   readonly to: string
   readonly filter: LetterFilter
   readonly looks: number
@@ -28,7 +28,7 @@ export interface SearchReply {
   readonly taken: number
   /** The last one it looked at; undefined: all were. */
   readonly last: LetterPlace | undefined
-  /** As given, or what `''` meant: for the next step. */
+  /** As given, or the moment of this step if that is earlier: for the next one. */
   readonly to: string
   /** Letters that there are now, whatever the filter. */
   readonly left: number

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Queue } from '../../src/index.ts'
+import { PermanentError, type Queue } from '../../src/index.ts'
 import { until } from '../support/until.ts'
 import { drain } from './drain.ts'
 import { useEngine } from './engine.ts'
@@ -89,6 +89,35 @@ describe('dead letters by filter', () => {
     const rest = await queue.deadLetters.discardAll({ tenant: 'a' }, { cursor: cursor as string }).finished
 
     expect([taken, rest.taken, rest.cursor]).toEqual([4, 2, undefined])
+  })
+
+  it('are taken once each, though they die again before the end that is given', async () => {
+    const queue = engine.queue()
+    await bury(queue, 3)
+    let runs = 0
+    queue.process('T', () => {
+      runs += 1
+      throw new PermanentError('again')
+    })
+
+    const sweep = queue.deadLetters.retryAll({ until: Date.now() + 3_600_000 }, { rate: '20/s' })
+    const { taken, cursor } = await sweep.finished
+    await until(() => runs === 3)
+
+    expect([taken, cursor]).toEqual([3, undefined])
+  })
+
+  it('can be gone on with whatever the end that is given, and refuse one that is no date', async () => {
+    const queue = engine.queue()
+    await bury(queue, 3)
+    const filter = { until: 8.64e15 }
+
+    const { cursor } = await queue.deadLetters.discardAll(filter, { limit: 2 }).finished
+    const rest = await queue.deadLetters.discardAll(filter, { cursor: cursor as string }).finished
+
+    expect(rest).toMatchObject({ taken: 1, left: 0, cursor: undefined })
+    expect(() => queue.deadLetters.discardAll({ since: 1e16 })).toThrow('since')
+    expect(() => queue.deadLetters.discardAll({ until: 1e16 })).toThrow('until')
   })
 
   it('can be aborted', async () => {

@@ -10,6 +10,9 @@ import { inSteps } from '../step-time.ts'
 /** A request takes no more than this: whoever wants more goes on with the cursor of the answer. */
 const MOST_AT_ONCE = 10_000
 
+/** No later than a date can be. */
+const moment = instant.min(0).max(8.64e15)
+
 /** Which names the last letter looked at. */
 const LONGEST_CURSOR = 8_000
 
@@ -22,8 +25,8 @@ const sweepBody = z
         action: actionName.optional(),
         reason: z.enum(deadReasons).optional(),
         error: z.string().min(1).max(1_000).optional().meta({ description: 'Text in the message of the error.' }),
-        since: instant.min(0).optional().meta({ description: 'Died then or later, in ms since 1970.' }),
-        until: instant.min(0).optional().meta({ description: 'Died then or earlier; now unless given.' }),
+        since: moment.optional().meta({ description: 'Died then or later, in ms since 1970.' }),
+        until: moment.optional().meta({ description: 'Died then or earlier; the first request unless given.' }),
         all: z.boolean().optional().meta({ description: 'Every letter; a filter that says nothing is refused.' }),
       })
       .meta({ description: 'Which letters are meant: those that fit all that is given.' }),

@@ -42,13 +42,16 @@ local function letter_of(q, job, wanted)
   return fits(reason, text, wanted) and text or nil
 end
 
--- `wanted` has tenant (its token), type, action, reason and error, each of them "" for any. It looks at letters behind the
--- place `from` (µs) and `after` (job; "" stands before all of that moment) that died at `to` ("": now) or earlier; at
--- `looks` at most, and takes `most` at most: `take(job, text)` is called for each.
+-- `wanted` has tenant (its token), type, action, reason and error, each of them "" for any. It looks at letters behind
+-- the place `from` (µs) and `after` (job; "" stands before all of that moment) that died at `to` or earlier, and now at
+-- the latest, which "" means; at `looks` at most, and takes `most` at most: `take(job, text)` is called for each.
 -- Answers {looked, taken, from, after, to}: where to go on, `from` is "" when all were looked at.
 function letter_search.each(q, wanted, from, after, to, looks, most, take)
   local dead = q.keys.dead
-  to = to ~= "" and to or string.format("%d", q.now)
+  -- What dies while it goes on is never looked at: a job that is retried and dies again would be taken for ever.
+  if to == "" or tonumber(to) > q.now then
+    to = string.format("%d", q.now)
+  end
   local past = redis.call("ZCOUNT", dead, "-inf", string.format("%d", expiring.instant(q)))
   local first = math.max(past, ranks.up_to(dead, from, after))
   local stop = redis.call("ZCOUNT", dead, "-inf", to)

@@ -1,5 +1,5 @@
--- Places in a sorted set, by score and member: whoever goes on from one finds it though the member is gone. Thousands can
--- have one score, in the order of their bytes: they are looked for by halves.
+-- Places in a sorted set, by score and member: whoever goes on from one finds it though the member is gone. Thousands
+-- can have one score, in the order of their bytes: they are looked for by halves.
 local bytes = require "bytes"
 
 local ranks = {}

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Counts dead letters that fit a filter, oldest first, a bounded number at once.
--- Replies {"counted", looked, fitting, from, after, to, left}: where to go on (`from` is "" when all were looked at) and
--- how many letters there are; or {"unregistered"}.
+-- Replies {"counted", looked, fitting, from, after, to, left}: where to go on (`from` is "" when all were looked at)
+-- and how many letters there are; or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local letter_search = require "letter_search"
@@ -11,7 +11,7 @@ local dead_jobs_key = KEYS[3] -- hash: job → reason and record
 local now_given = ARGV[1] -- µs; empty: the server's time
 local from = ARGV[2] -- µs: where to begin, with `after`
 local after = ARGV[3] -- the last job looked at, which died then; empty: begin with all of that moment
-local to_given = ARGV[4] -- µs: died then or earlier; empty: now
+local to_given = ARGV[4] -- µs: died then or earlier, and now at the latest; empty: now
 local looks = tonumber(ARGV[5]) -- letters looked at, at most
 local most = tonumber(ARGV[6]) -- letters counted, at most
 local tenant_wanted = ARGV[7] -- its token, or empty

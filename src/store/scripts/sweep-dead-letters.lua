@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Retries or discards dead letters that fit a filter, oldest first, a bounded number at once. Those past their time are
 -- none, and some of them go on the way.
--- Replies {"swept", looked, taken, from, after, to, left}: where to go on (`from` is "" when all were looked at) and how
--- many letters there are; or {"unregistered"}.
+-- Replies {"swept", looked, taken, from, after, to, left}: where to go on (`from` is "" when all were looked at) and
+-- how many letters there are; or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local opening = require "opening"
@@ -38,7 +38,7 @@ local request = tonumber(ARGV[2]) -- number of the client's request
 local retries = tonumber(ARGV[3]) -- 1: run them again, 0: discard them
 local from = ARGV[4] -- µs: where to begin, with `after`
 local after = ARGV[5] -- the last job looked at, which died then; empty: begin with all of that moment
-local to_given = ARGV[6] -- µs: died then or earlier; empty: now
+local to_given = ARGV[6] -- µs: died then or earlier, and now at the latest; empty: now
 local looks = tonumber(ARGV[7]) -- letters looked at, at most
 local most = tonumber(ARGV[8]) -- letters taken, at most
 local tenant_wanted = ARGV[9] -- its token, or empty

@@ -132,6 +132,20 @@ it('leaves alone what died later', async () => {
   expect(await sweep('discard', { to: '1000000005' })).toMatchObject({ taken: 1, left: 1 })
 })
 
+it('goes no further than to the moment of its first step, though it is told to', async () => {
+  await bury('a', 2)
+
+  const first = await sweep('retry', { to: '9007199254740991', most: 1 })
+  store.now += 10
+  await bury('b', 1)
+  const rest = await sweep('retry', { to: first.to, after: first.last ?? start })
+
+  expect([first, rest]).toMatchObject([
+    { taken: 1, to: '1000000000' },
+    { taken: 1, to: '1000000000', last: undefined, left: 1 },
+  ])
+})
+
 it('moves a job back into the counts of its open action', async () => {
   await store.openAction('x')
   await store.submit('a', 1, { lane: '@x' })
