@@ -43,8 +43,8 @@ export interface SweepOptions {
 export interface SweepProgress {
   readonly looked: number
   readonly taken: number
-  /** Dead letters that there are, whatever the filter. */
-  readonly left: number
+  /** Dead letters that there are, whatever the filter; undefined before the first step. */
+  readonly left: number | undefined
   /** Where it goes on; undefined: all were looked at. */
   readonly cursor: string | undefined
 }
@@ -67,8 +67,8 @@ const filterRules = {
   all: optional(oneOf([true])),
 }
 
-// The place of the last letter looked at, and up to when.
-const cursorPattern = /^(\d{1,16}\.[\w-]*)\.(\d{1,16})$/
+// The place of the last letter looked at, and up to when: nothing before the first step.
+const cursorPattern = /^(\d{1,16}\.[\w-]*)\.(\d{0,16})$/
 // Names of a lane and a tenant, escaped.
 const LONGEST_CURSOR = 8_000
 
@@ -105,7 +105,7 @@ export class LetterSweep {
   #last: LetterPlace | undefined
   #looked = 0
   #taken = 0
-  #left = 0
+  #left: number | undefined
   #isAborted = false
   #wake: () => void = () => {}
 
@@ -150,7 +150,7 @@ export class LetterSweep {
   }
 
   get progress(): SweepProgress {
-    const cursor = this.#last && this.#to !== '' ? `${encodePlace(this.#last)}.${this.#to}` : undefined
+    const cursor = this.#last && `${encodePlace(this.#last)}.${this.#to}`
     return { looked: this.#looked, taken: this.#taken, left: this.#left, cursor }
   }
 

@@ -133,6 +133,21 @@ describe('dead letters by filter', () => {
     expect((await queue.deadLetters.list()).total).toBe(50 - taken)
   })
 
+  it('can be aborted before the first step, and gone on with', async () => {
+    const queue = engine.queue()
+    await bury(queue, 3)
+    const signal = AbortSignal.abort()
+
+    const aborted = await queue.deadLetters.retryAll({ all: true, since: 1 }, { signal }).finished
+    const counted = await queue.deadLetters.countAll({ all: true }, { signal }).finished
+    const { cursor } = aborted
+    const rest = await queue.deadLetters.discardAll({ all: true }, { cursor: cursor as string }).finished
+
+    expect([aborted, counted]).toMatchObject([1, 2].map(() => ({ looked: 0, taken: 0, cursor: expect.any(String) })))
+    expect([aborted.left, counted.left]).toEqual([undefined, undefined])
+    expect(rest).toMatchObject({ taken: 3, left: 0, cursor: undefined })
+  })
+
   it('are never all meant by accident', async () => {
     expect(() => engine.queue().deadLetters.discardAll({})).toThrow('{ all: true } means all')
   })

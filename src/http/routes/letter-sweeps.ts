@@ -41,7 +41,10 @@ const sweepView = z
   .object({
     looked: z.number().meta({ description: 'Letters looked at.' }),
     taken: z.number().meta({ description: 'Letters retried or discarded; with `dryRun`, those that fit.' }),
-    left: z.number().optional().meta({ description: 'Dead letters that there are; not for the key of a tenant.' }),
+    left: z.number().optional().meta({
+      description:
+        'Dead letters that there are. Not for the key of a tenant, and not where no letter was looked at yet.',
+    }),
     cursor: z.string().optional().meta({ description: 'Where to go on; missing when all were looked at.' }),
   })
   .meta({ examples: [{ looked: 17, taken: 3, left: 14 }] })
