@@ -9,6 +9,7 @@ import { type DeadReason, deadReasons } from '../store/reasons.ts'
 import type { Requests } from '../store/requests.ts'
 import { readDeadLetterCount } from '../store/scripts/read-dead-letter-count.ts'
 import { sweepDeadLetters } from '../store/scripts/sweep-dead-letters.ts'
+import { SweepPace } from './sweep-pace.ts'
 
 /** Which dead letters are meant: those that fit all that is given. At least one must be; `all: true` means every letter. */
 export interface DeadLetterFilter {
@@ -29,7 +30,7 @@ export interface DeadLetterFilter {
 }
 
 export interface SweepOptions {
-  /** How fast letters are taken: '50/s'. As fast as it goes unless given. */
+  /** How fast letters are taken: '50/s'. It holds over all that go on with a cursor. As fast as it goes unless given. */
   rate?: string
   /** Take so many at most. */
   limit?: number
@@ -67,8 +68,9 @@ const filterRules = {
   all: optional(oneOf([true])),
 }
 
-// The place of the last letter looked at, and up to when: nothing before the first step.
-const cursorPattern = /^(\d{1,16}\.[\w-]*)\.(\d{0,16})$/
+// The place of the last letter looked at; up to when (nothing before the first step); when the next is earned (nothing without a
+// rate).
+const cursorPattern = /^(\d{1,16}\.[\w-]*)\.(\d{0,16})\.(\d{0,16})$/
 // Names of a lane and a tenant, escaped.
 const LONGEST_CURSOR = 8_000
 
@@ -100,7 +102,8 @@ export class LetterSweep {
   readonly #requests: Requests
   readonly #clock: Clock
   readonly #filter: LetterFilter
-  readonly #options: { rate?: number | undefined; limit?: number | undefined; signal?: AbortSignal | undefined }
+  readonly #options: { limit?: number | undefined; signal?: AbortSignal | undefined }
+  readonly #pace: SweepPace | undefined
   #to: string
   #last: LetterPlace | undefined
   #looked = 0
@@ -127,12 +130,16 @@ export class LetterSweep {
         { path: 'filter', problem: 'must say which; { all: true } means all' },
       ])
     }
-    const { cursor, ...options } = checkOptions('dead letters', parts.options, optionRules)
+    const { cursor, rate, ...options } = checkOptions('dead letters', parts.options, optionRules)
+    const [, place = '', to, nextAt = ''] = cursorPattern.exec(cursor ?? '') ?? []
     this.#verb = parts.verb
     this.#requests = parts.requests
     this.#clock = parts.clock
+    this.#options = options
     // Counting takes nothing from anybody: it goes as fast as it can.
-    this.#options = parts.verb === 'count' ? { ...options, rate: undefined } : options
+    if (rate !== undefined && parts.verb !== 'count') {
+      this.#pace = new SweepPace(parts.clock, rate, nextAt === '' ? undefined : Number(nextAt))
+    }
     this.#filter = {
       tenant: tenant === undefined ? '' : toToken(tenant),
       type: type ?? '',
@@ -140,7 +147,6 @@ export class LetterSweep {
       reason: reason ?? '',
       error: error ?? '',
     }
-    const [, place = '', to] = cursorPattern.exec(cursor ?? '') ?? []
     this.#last = decodePlace(place) ?? { died: micros(since, '0'), jobKey: '' }
     // The first step puts it at its own moment at the latest: a job that is retried and dies again is not taken twice.
     this.#to = to ?? micros(until, '')
@@ -150,7 +156,7 @@ export class LetterSweep {
   }
 
   get progress(): SweepProgress {
-    const cursor = this.#last && `${encodePlace(this.#last)}.${this.#to}`
+    const cursor = this.#last && `${encodePlace(this.#last)}.${this.#to}.${this.#pace?.nextAt ?? ''}`
     return { looked: this.#looked, taken: this.#taken, left: this.#left, cursor }
   }
 
@@ -161,17 +167,15 @@ export class LetterSweep {
   }
 
   async #run(): Promise<SweepProgress> {
-    const { rate, limit = Number.POSITIVE_INFINITY, signal } = this.#options
+    const { limit = Number.POSITIVE_INFINITY, signal } = this.#options
     const onAbort = () => this.abort()
     signal?.addEventListener('abort', onAbort, { once: true })
     if (signal?.aborted) this.abort()
-    const startedAt = this.#clock.now()
     try {
       while (this.#last && !this.#isAborted && this.#taken < limit) {
-        const earned =
-          rate === undefined ? LOOKED_AT_ONCE : Math.floor((this.#clock.now() - startedAt) * rate) + 1 - this.#taken
+        const earned = this.#pace?.earned() ?? LOOKED_AT_ONCE
         const most = Math.min(LOOKED_AT_ONCE, earned, limit - this.#taken)
-        if (most < 1) await this.#pause(Math.max(PACE_MS, rate === undefined ? 0 : 1 / rate))
+        if (most < 1) await this.#pause(Math.max(PACE_MS, this.#pace?.waitMs() ?? 0))
         else await this.#step(this.#last, most)
       }
       return this.progress
@@ -184,6 +188,7 @@ export class LetterSweep {
     const reply = await this.#search({ after, to: this.#to, filter: this.#filter, looks: LOOKED_AT_ONCE, most })
     this.#looked += reply.looked
     this.#taken += reply.taken
+    this.#pace?.take(reply.taken)
     this.#left = reply.left
     this.#last = reply.last
     this.#to = reply.to

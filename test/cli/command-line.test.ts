@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { createProgram } from '../../src/cli/program.ts'
 import { CliProcess, sluice } from './cli-process.ts'
@@ -108,5 +109,39 @@ describe('a command that is refused', () => {
 
     expect(Object.fromEntries(statuses.map((status, at) => [status, ends[at]?.code]))).toEqual(codes)
     for (const [at, status] of statuses.entries()) expect(ends[at]?.stderr).toContain(`it said ${status}`)
+  })
+})
+
+describe('a sweep of dead letters', () => {
+  it('goes on from cursor to cursor, does not repeat itself, and takes its time where nothing is to be taken yet', async () => {
+    const steps = [{ taken: 1, cursor: 'a' }, { taken: 0, cursor: 'a' }, { taken: 1, cursor: 'b' }, { taken: 1 }]
+    const asked: { cursor?: string; at: number }[] = []
+    const server = createServer((request, response) => {
+      void json(request).then((body) => {
+        asked.push({ ...(body as { cursor?: string }), at: performance.now() })
+        response.writeHead(200, { 'content-type': 'application/json' })
+        response.end(JSON.stringify(steps[asked.length - 1]))
+      })
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+    const { code, stdout, stderr } = await sluice([
+      'dead',
+      'retry',
+      '--all',
+      '--rate',
+      '1/h',
+      '-q',
+      'web',
+      '--url',
+      url,
+    ])
+    server.close()
+
+    expect([code, stdout]).toEqual([0, '3 dead letters run again\n'])
+    expect(asked.map(({ cursor }) => cursor)).toEqual([undefined, 'a', 'a', 'b'])
+    expect(stderr.match(/--cursor \w/g)).toEqual(['--cursor a', '--cursor b'])
+    expect((asked[2]?.at ?? 0) - (asked[1]?.at ?? 0)).toBeGreaterThan(900)
   })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import { definedOnly } from '../../src/defined-only.ts'
 import type { AuditOptions, RunDelayedOptions } from '../../src/index.ts'
 import { useHttpServer } from './http-server.ts'
 
@@ -43,6 +44,22 @@ describe('work over a whole queue', () => {
     })
 
     expect([status, body]).toMatchObject([200, { taken: 1, cursor: expect.any(String) }])
+  })
+
+  it('of dead letters at a rate keeps to it over all requests, and ends none of them for want of time', async () => {
+    server.create({ handlerTimeoutMs: 400 })
+    await bury(3)
+    const path = '/v1/queues/mail/dead-letters/discard'
+
+    const answers = []
+    for (let cursor: string | undefined, at = 0; at < 3; at++) {
+      const { body } = await server.ask('POST', path, definedOnly({ filter: { all: true }, rate: '1/h', cursor }))
+      answers.push(body)
+      cursor = body.cursor
+    }
+
+    expect(answers.map(({ taken }) => taken)).toEqual([1, 0, 0])
+    expect(answers.map(({ cursor }) => cursor)).toEqual([1, 2, 3].map(() => expect.any(String)))
   })
 
   it('goes on from a cursor, and refuses one that is none', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import type { DeadLetter, JobView } from '../../index.ts'
 import { deadReasons } from '../../store/reasons.ts'
@@ -137,6 +138,9 @@ interface Swept {
   readonly cursor?: string
 }
 
+// A request waits for the next letter as long as it may. Where that is not for long, it is not sent all the time.
+const BETWEEN_IDLE_STEPS_MS = 1_000
+
 /** Asks again and again until all were looked at. What is interrupted says where to go on. */
 async function sweep({ output, options }: Invocation<SweepCommandOptions>, verb: 'retry' | 'discard'): Promise<'ok'> {
   const { queue, tenant, type, action, reason, error, since, until, all, rate: pace, dryRun } = options
@@ -151,12 +155,14 @@ async function sweep({ output, options }: Invocation<SweepCommandOptions>, verb:
   let { cursor } = options
   let taken = 0
   await useApi(options, async (api) => {
-    do {
+    for (;;) {
       const step = await api.post<Swept>(path, { filter, rate: pace, cursor, dryRun })
       taken += step.taken
+      if (step.cursor === undefined) return
+      if (step.cursor === cursor) await sleep(BETWEEN_IDLE_STEPS_MS)
+      else output.talk(`${taken} so far; to go on here later: --cursor ${step.cursor}`)
       cursor = step.cursor
-      if (cursor !== undefined) output.talk(`${taken} so far; to go on here later: --cursor ${cursor}`)
-    } while (cursor !== undefined)
+    }
   })
   const words = dryRun ? 'fit' : verb === 'retry' ? 'run again' : 'are gone'
   output.data({ taken, dryRun: dryRun === true }, () => `${taken} dead letters ${words}`)

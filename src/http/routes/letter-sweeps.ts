@@ -30,7 +30,10 @@ const sweepBody = z
         all: z.boolean().optional().meta({ description: 'Every letter; a filter that says nothing is refused.' }),
       })
       .meta({ description: 'Which letters are meant: those that fit all that is given.' }),
-    rate: z.string().max(50).optional().meta({ description: 'How fast: 50/s. As fast as it goes unless given.' }),
+    rate: z.string().max(50).optional().meta({
+      description:
+        'How fast: 50/s. It holds over all requests that go on with a cursor. As fast as it goes unless given.',
+    }),
     limit: z.number().int().min(1).max(MOST_AT_ONCE).optional().meta({ description: 'Take so many at most.' }),
     cursor: z.string().max(LONGEST_CURSOR).optional().meta({ description: 'Goes on where an earlier request ended.' }),
     dryRun: z.boolean().optional().meta({ description: 'Only count those that fit; `rate` is not kept to.' }),
