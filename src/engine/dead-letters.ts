@@ -1,8 +1,9 @@
-import { checkOptions, integer } from '../assert.ts'
+import { checkOptions, integer, optional, text } from '../assert.ts'
 import type { Clock } from '../clock.ts'
 import { InvalidOptionsError } from '../errors.ts'
 import { parseJobKey } from '../store/job-place.ts'
 import type { QueueKeys } from '../store/keys.ts'
+import { decodePlace, encodePlace, LONGEST_PLACE, placePattern } from '../store/letter-place.ts'
 import type { Level } from '../store/names.ts'
 import type { DeadReason } from '../store/reasons.ts'
 import { type JobErrorRecord, readPayload } from '../store/record.ts'
@@ -31,6 +32,11 @@ export interface DeadLetter {
   readonly attempts: number
   readonly createdAt: number
   readonly diedAt: number
+}
+
+const pageRules = {
+  cursor: optional(text({ maxLength: LONGEST_PLACE, pattern: { test: placePattern, words: 'the cursor of a page' } })),
+  count: integer({ min: 1, max: 500, default: 50 }),
 }
 
 export class DeadLetters {
@@ -62,15 +68,23 @@ export class DeadLetters {
     this.#requests = parts.requests
   }
 
-  /** A page of them, newest first, and how many there are. */
-  async list(page: { from?: number; count?: number } = {}): Promise<{ total: number; letters: DeadLetter[] }> {
-    const { from, count } = checkOptions('deadLetters.list', page, {
-      from: integer({ min: 0, default: 0 }),
-      count: integer({ min: 1, max: 500, default: 50 }),
-    })
+  /**
+   * A page of them, newest first, and how many there are. Behind it goes on who gives its `cursor`, whatever goes away
+   * meanwhile; undefined: there are no more. A page of large ones is shorter than `count`.
+   */
+  async list(
+    page: { cursor?: string | undefined; count?: number } = {},
+  ): Promise<{ total: number; letters: DeadLetter[]; cursor: string | undefined }> {
+    const { cursor, count } = checkOptions('deadLetters.list', page, pageRules)
     await this.#readable()
-    const found = await readDeadLetters(this.#redis, this.#keys, { from, count })
-    return { total: found.total, letters: found.letters.flatMap(toLetter) }
+    const after = decodePlace(cursor ?? '')
+    const { total, rows, isMore } = await readDeadLetters(this.#redis, this.#keys, { after, count })
+    const last = rows.at(-1)?.place
+    return {
+      total,
+      letters: rows.flatMap(({ letter }) => toLetter(letter)),
+      cursor: isMore && last ? encodePlace(last) : undefined,
+    }
   }
 
   /** The job runs again, as if fresh; with another payload where one is given. False: there is no such letter. */
@@ -125,9 +139,11 @@ export class DeadLetters {
   }
 }
 
-function toLetter({ jobKey, diedAt, reason, record }: FoundLetter): DeadLetter[] {
-  const place = parseJobKey(jobKey)
+/** None where there is nothing to show. */
+export function toLetter(found: FoundLetter | undefined): DeadLetter[] {
+  const place = found && parseJobKey(found.jobKey)
   if (!place) return []
+  const { jobKey, diedAt, reason, record } = found
   return [
     {
       key: jobKey,

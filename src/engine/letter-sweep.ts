@@ -2,7 +2,7 @@ import { abortSignal, checkOptions, integer, number, oneOf, optional, parsed, te
 import type { Clock } from '../clock.ts'
 import { InvalidOptionsError } from '../errors.ts'
 import { parseLimit } from '../limits/definition.ts'
-import { decodePlace, encodePlace, type LetterPlace } from '../store/letter-place.ts'
+import { decodePlace, encodePlace, type LetterPlace, LONGEST_PLACE } from '../store/letter-place.ts'
 import type { LetterFilter, LetterSearch, SearchReply } from '../store/letter-search.ts'
 import { nameRule, toToken } from '../store/names.ts'
 import { type DeadReason, deadReasons } from '../store/reasons.ts'
@@ -71,8 +71,8 @@ const filterRules = {
 // The place of the last letter looked at; up to when (nothing before the first step); when the next is earned (nothing without a
 // rate).
 const cursorPattern = /^(\d{1,16}\.[\w-]*)\.(\d{0,16})\.(\d{0,16})$/
-// Names of a lane and a tenant, escaped.
-const LONGEST_CURSOR = 8_000
+/** Of a place and two instants. */
+export const LONGEST_CURSOR = LONGEST_PLACE + 40
 
 const optionRules = {
   rate: optional(parsed((value) => perMsOf(value))),

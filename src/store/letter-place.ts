@@ -9,6 +9,11 @@ export interface LetterPlace {
   readonly jobKey: string
 }
 
+export const placePattern = /^(\d{1,16})\.([\w-]*)$/
+
+/** A key holds the names of a lane and a tenant, escaped. */
+export const LONGEST_PLACE = 7_000
+
 /** The same as text that a shell and a URL take as it is: keys hold names of tenants and lanes. */
 export function encodePlace({ died, jobKey }: LetterPlace): string {
   return `${died}.${Buffer.from(jobKey).toString('base64url')}`
@@ -16,7 +21,7 @@ export function encodePlace({ died, jobKey }: LetterPlace): string {
 
 /** Undefined for a text that is no place. */
 export function decodePlace(text: string): LetterPlace | undefined {
-  const [, died, key] = /^(\d{1,16})\.([\w-]*)$/.exec(text) ?? []
+  const [, died, key] = placePattern.exec(text) ?? []
   if (died === undefined || key === undefined) return undefined
   return { died, jobKey: Buffer.from(key, 'base64url').toString() }
 }

@@ -277,11 +277,12 @@ export class Trial {
 
   async #deadNames(): Promise<Set<string>> {
     const names = new Set<string>()
-    for (let isMore = true; isMore; ) {
-      const { total, letters } = await this.queue.deadLetters.list({ from: names.size, count: 500 })
-      for (const { payload } of letters) names.add((payload as Payload).name)
-      isMore = letters.length > 0 && names.size < total
-    }
+    let cursor: string | undefined
+    do {
+      const page = await this.queue.deadLetters.list({ cursor, count: 500 })
+      for (const { payload } of page.letters) names.add((payload as Payload).name)
+      cursor = page.cursor
+    } while (cursor !== undefined)
     return names
   }
 }

@@ -216,7 +216,7 @@ describe('dead letters', () => {
     const first = await server.ask('GET', '/v1/queues/mail/dead-letters?limit=3')
     const second = await server.ask('GET', nextIn(first.response))
 
-    expect(first.body).toMatchObject({ total: 5, looked: 3, cursor: '3' })
+    expect(first.body).toMatchObject({ total: 5, looked: 3, cursor: expect.any(String) })
     expect(first.body.letters[0]).toMatchObject({
       tenant: 'acme',
       reason: 'failed',
@@ -227,6 +227,61 @@ describe('dead letters', () => {
     expect(second.response.headers).not.toHaveProperty('link')
   })
 
+  it('are all listed though those of the page before were retried meanwhile', async () => {
+    await bury('acme', 'SEND', 8)
+    const path = '/v1/queues/mail/dead-letters'
+    const shown: unknown[] = []
+
+    for (let url: string | undefined = `${path}?limit=3&type=SEND`; url; ) {
+      const { body } = await server.ask('GET', url)
+      for (const { key, payload } of body.letters) {
+        shown.push(payload)
+        await server.ask('POST', `${path}/${encodeURIComponent(key)}/retry`)
+      }
+      url = body.cursor && `${path}?limit=3&type=SEND&cursor=${body.cursor}`
+    }
+
+    expect(shown).toEqual([7, 6, 5, 4, 3, 2, 1, 0])
+  })
+
+  it.each(['3', 'x', '-1.a', '1.%00', '1', `1.${'a'.repeat(9_000)}`])(
+    'refuse a cursor that is none: %s',
+    async (cursor) => {
+      const { status, body } = await server.ask('GET', `/v1/queues/mail/dead-letters?cursor=${cursor}`)
+
+      expect([status, body.errors?.[0].path]).toEqual([400, 'query.cursor'])
+    },
+  )
+
+  it('begin where a made-up cursor says, if anywhere', async () => {
+    await bury('acme', 'SEND', 2)
+    const lengths = []
+    for (const cursor of ['0.', '9999999999999999.', '9999999999999999._-', '1.AAAA']) {
+      const { body } = await server.ask('GET', `/v1/queues/mail/dead-letters?cursor=${cursor}`)
+      lengths.push(body.letters.length)
+    }
+
+    expect(lengths).toEqual([0, 2, 2, 0])
+  })
+
+  it('come in short pages where they are large', async () => {
+    await bury('acme', 'SEND', 1)
+    const payload = 'x'.repeat(200_000)
+    await server.mail.submit({
+      jobs: Array.from({ length: 8 }, () => ({ type: 'SEND', tenant: 'acme', payload, maxRetries: 0 })),
+    })
+    // A claim has its bound too.
+    for (const _ of [1, 2]) for (const job of await server.mail.claim(8)) await job.fail(new Error('no'))
+    const read = (query: string) => server.ask('GET', `/v1/queues/mail/dead-letters?limit=9&${query}`)
+
+    const first = await read('type=SEND')
+    const second = await read(`type=SEND&cursor=${first.body.cursor}`)
+
+    expect([first.body.looked, first.body.letters.length]).toEqual([5, 5])
+    expect([second.body.letters.length, second.body.cursor]).toEqual([4, undefined])
+    expect((await read('')).body).toMatchObject({ letters: { length: 5 }, cursor: expect.any(String) })
+  })
+
   it('are found by tenant, reason and type, and the page says how many it looked at', async () => {
     await bury('acme', 'SEND', 3)
     await bury('rival', 'PING', 2)
@@ -235,7 +290,11 @@ describe('dead letters', () => {
     expect((await find('tenant=acme')).body).toMatchObject({ looked: 5, letters: { length: 3 } })
     expect((await find('type=PING&reason=failed')).body).toMatchObject({ letters: { length: 2 } })
     expect((await find('reason=stalled')).body).toMatchObject({ looked: 5, letters: [] })
-    expect((await find('tenant=acme&limit=1')).body).toMatchObject({ letters: { length: 1 }, cursor: '3' })
+    expect((await find('tenant=acme&limit=1')).body).toMatchObject({
+      letters: { length: 1 },
+      looked: 3,
+      cursor: expect.any(String),
+    })
   })
 
   it('are retried or discarded, each once', async () => {

@@ -180,7 +180,7 @@ describe('dead letters', () => {
     const queue = await bury(5)
 
     const first = await queue.deadLetters.list({ count: 2 })
-    const rest = await queue.deadLetters.list({ from: 2 })
+    const rest = await queue.deadLetters.list({ cursor: first.cursor })
 
     expect([first.total, rest.total]).toEqual([5, 5])
     expect([...first.letters, ...rest.letters].map((letter) => letter.payload)).toEqual([5, 4, 3, 2, 1])
@@ -332,6 +332,7 @@ it.each([
   ['a weight of 0', (queue) => queue.tenant('a').set({ weight: 0 })],
   ['a level that is none', (queue) => queue.pause({ level: 'urgent' as 'high' })],
   ['a page of 0', (queue) => queue.deadLetters.list({ count: 0 })],
+  ['a cursor that is none', (queue) => queue.deadLetters.list({ cursor: '2' })],
   ['a claim of none', (queue) => queue.claim(0)],
   ['a quantum of 0', (queue) => queue.change({ quantum: 0 })],
   ['a processor that is none', (queue) => queue.process('T', 5 as never)],

@@ -1,6 +1,7 @@
 import { deepStrictEqual } from 'node:assert'
 import type fc from 'fast-check'
 import { placeOfKey } from '../../src/store/job-place.ts'
+import type { LetterPlace } from '../../src/store/letter-place.ts'
 import { actionOfLane, idDigest, type Level, toActionLane } from '../../src/store/names.ts'
 import { decodeRecord, encodeRecord, hasCost } from '../../src/store/record.ts'
 import { admitJob } from '../../src/store/scripts/admit-job.ts'
@@ -444,15 +445,21 @@ async function compareJob(world: World, named: Job | undefined): Promise<void> {
 
 async function compareLetters(world: World): Promise<void> {
   const dead = world.model.deadLetters(world.now)
-  const page = { from: 1, count: 3, nowUs: world.nowUs }
-  const found = await readDeadLetters(world.redis, world.client(0).keys, page)
-  const letters = dead.slice(page.from, page.from + page.count).map((job) => ({
+  const read = (after: LetterPlace | undefined, count: number) =>
+    readDeadLetters(world.redis, world.client(0).keys, { after, count, nowUs: world.nowUs })
+  const first = await read(undefined, 1)
+  const found = await read(first.rows[0]?.place, 3)
+  const letters = dead.slice(dead.length > 0 ? 1 : 0, 4).map((job) => ({
     jobKey: job.key,
     diedAt: Math.floor(job.at / 1000),
     reason: job.reason,
     record: decodeRecord(textOf(job)),
   }))
-  deepStrictEqual(found, { total: dead.length, letters })
+  deepStrictEqual([found.total, found.isMore], [dead.length, dead.length > 4])
+  deepStrictEqual(
+    found.rows.map(({ letter }) => letter),
+    letters,
+  )
 }
 
 /** A repeated request gets the reply it got, as far as a claim's jobs are still the caller's, and changes nothing. */

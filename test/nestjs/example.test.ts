@@ -213,7 +213,7 @@ describe('the application of the guide', () => {
     const resumed = await ask('POST', `${tenant}/resume`)
     await queue.drain({ tenant: 'operated' })
     const letters = await listed('')
-    const after = await listed('?from=1')
+    const after = await listed('?cursor=0.')
     const retried = await ask('POST', `/operations/dead-letters/${letters.letters[0]?.key}/retry`)
     const noLetter = await ask('POST', '/operations/dead-letters/other/retry')
     const metrics = await ask('GET', '/metrics')

@@ -1,8 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { DeadLetter } from '../../engine/dead-letters.ts'
+import { letterPage } from '../../engine/letter-page.ts'
 import type { Queue } from '../../engine/queue.ts'
 import { parseJobKey } from '../../store/job-place.ts'
+import { LONGEST_PLACE, placePattern } from '../../store/letter-place.ts'
 import { deadReasons } from '../../store/reasons.ts'
 import { checkBuiltIn } from '../built-in-check.ts'
 import { type App, type Context, callerOf, mayTouch, queueOf, tenantOf } from '../context.ts'
@@ -26,7 +28,6 @@ import type { ShapeOf } from '../view-shape.ts'
 
 /** With a filter a page may have to look at many letters to find few: this many at most, and it says how many. */
 const MOST_LOOKED_AT = 2_000
-const AT_ONCE = 500
 
 const letterFields = z.object({
   key: z.string().meta({ description: 'Names the letter.' }),
@@ -45,7 +46,7 @@ const letterFields = z.object({
   diedAt: instant,
 } satisfies ShapeOf<DeadLetter>)
 
-const letterPage = z
+const pageView = z
   .object({
     letters: z.array(letterFields),
     total: z
@@ -110,30 +111,6 @@ function fits(letter: DeadLetter, { tenant, reason, type, action, error }: Filte
   )
 }
 
-/** Newest first, from a position on. Letters that arrive meanwhile move the others back, so one may be shown twice. */
-async function find(queue: Queue, filter: Filter, page: { from: number; limit: number }) {
-  const hasFilter = Object.values(filter).some((value) => value !== undefined)
-  const letters: DeadLetter[] = []
-  let looked = 0
-  for (;;) {
-    const count = hasFilter ? Math.min(AT_ONCE, MOST_LOOKED_AT - looked) : page.limit
-    const found = await queue.deadLetters.list({ from: page.from + looked, count })
-    const left = found.total - page.from - looked
-    for (const letter of found.letters) {
-      looked += 1
-      if (fits(letter, filter)) letters.push(letter)
-      if (letters.length === page.limit) break
-    }
-    // Letters that could not be read are not in the list, but have a place in it.
-    if (letters.length < page.limit) looked += Math.min(count, Math.max(0, left)) - found.letters.length
-    const isEnd = left <= count && letters.length < page.limit
-    if (isEnd || letters.length >= page.limit || looked >= MOST_LOOKED_AT) {
-      const next = page.from + looked
-      return { letters, looked, total: found.total, cursor: isEnd || next >= found.total ? undefined : String(next) }
-    }
-  }
-}
-
 export function addDeadLetterRoutes(app: App, context: Context): void {
   const oneLetter = {
     params: z.strictObject({ queue: queueParam, letter: letterKeyParam }),
@@ -164,20 +141,25 @@ export function addDeadLetterRoutes(app: App, context: Context): void {
       params: z.strictObject({ queue: queueParam }),
       querystring: z.strictObject({
         limit: limitParam,
-        cursor: cursorParam((cursor) => /^\d{1,12}$/.test(cursor)),
+        cursor: cursorParam((cursor) => placePattern.test(cursor), LONGEST_PLACE),
         tenant: tenantName.optional().meta({ description: 'Only of this tenant.' }),
         reason: z.enum(deadReasons).optional(),
         type: jobType.optional().meta({ description: 'Only of this type of job.' }),
         action: actionName.optional().meta({ description: 'Only of this action.' }),
         error: errorText.optional(),
       }),
-      response: { 200: letterPage },
+      response: { 200: pageView },
     },
     handler: async (request) => {
       const queue = queueOf(context, request, request.params.queue)
       const { limit, cursor, reason, type, action, error } = request.query
       const filter = { tenant: tenantOf(request, request.query.tenant), reason, type, action, error }
-      const { total, ...page } = await find(queue, filter, { from: Number(cursor ?? 0), limit })
+      const hasFilter = Object.values(filter).some((value) => value !== undefined)
+      const { total, ...page } = await letterPage(
+        queue,
+        { cursor, limit, mostLooked: MOST_LOOKED_AT },
+        hasFilter ? (letter) => fits(letter, filter) : undefined,
+      )
       return callerOf(request).tenant === undefined ? { ...page, total } : page
     },
   })

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { definedOnly } from '../../defined-only.ts'
+import { LONGEST_CURSOR } from '../../engine/letter-sweep.ts'
 import { deadReasons } from '../../store/reasons.ts'
 import { type App, type Context, queueOf, submittingTenant } from '../context.ts'
 import { actionName, instant, jobType, queueParam, tenantName } from '../fields.ts'
@@ -12,9 +13,6 @@ const MOST_AT_ONCE = 10_000
 
 /** No later than a date can be. */
 const moment = instant.min(0).max(8.64e15)
-
-/** Which names the last letter looked at. */
-const LONGEST_CURSOR = 8_000
 
 const sweepBody = z
   .strictObject({

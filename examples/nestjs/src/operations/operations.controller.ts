@@ -1,15 +1,4 @@
-import {
-  Body,
-  Controller,
-  Get,
-  NotFoundException,
-  Param,
-  ParseIntPipe,
-  Post,
-  Put,
-  Query,
-  StreamableFile,
-} from '@nestjs/common'
+import { Body, Controller, Get, NotFoundException, Param, Post, Put, Query, StreamableFile } from '@nestjs/common'
 import { describeExplanation, type Queue, Sluice } from 'sluice'
 import { InjectQueue } from 'sluice/nestjs'
 
@@ -43,8 +32,8 @@ export class OperationsController {
   }
 
   @Get('dead-letters')
-  deadLetters(@Query('from', new ParseIntPipe({ optional: true })) from = 0) {
-    return this.promotions.deadLetters.list({ from, count: 50 }) // { total, letters }, newest first
+  deadLetters(@Query('cursor') cursor?: string) {
+    return this.promotions.deadLetters.list({ cursor, count: 50 }) // { total, letters, cursor }, newest first
   }
 
   @Post('dead-letters/:key/retry')
