@@ -1,5 +1,7 @@
 import { type Command, Option } from 'commander'
+import { isDots } from '../store/names.ts'
 import type { ApiClient } from './api-client.ts'
+import { CliError } from './cli-error.ts'
 import { defaultUrl } from './default-url.ts'
 
 /** How a command reaches the server it talks to. */
@@ -42,9 +44,15 @@ export async function useApi<Result>(
 
 /** Path of a queue, with what is below it; names may hold anything. */
 export function queuePath(queue: string, ...rest: readonly string[]): string {
-  return ['/v1/queues', queue, ...rest].map((part, index) => (index === 0 ? part : encodeURIComponent(part))).join('/')
+  return ['/v1/queues', ...[queue, ...rest].map(toPathPart)].join('/')
 }
 
 export function actionPath(id: string, ...rest: readonly string[]): string {
-  return ['/v1/actions', encodeURIComponent(id), ...rest].join('/')
+  return ['/v1/actions', toPathPart(id), ...rest].join('/')
+}
+
+/** One that only changes the path would ask for something else: for all tenants, say, instead of one. */
+function toPathPart(name: string): string {
+  if (isDots(name)) throw new CliError('usage', 'a name must not be "." or "..", which no URL can name')
+  return encodeURIComponent(name)
 }

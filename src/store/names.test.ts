@@ -88,6 +88,8 @@ describe('a name', () => {
     ['a\u0000', 'must not contain control characters'],
     ['a\u007f', 'must not contain control characters'],
     ['a\u009b2J', 'must not contain control characters'],
+    ['.', 'must not be "." or "..", which no URL can name'],
+    ['..', 'must not be "." or "..", which no URL can name'],
     ['a\ud800', 'must be well-formed Unicode (it has half of a surrogate pair)'],
     ['\udc00a', 'must be well-formed Unicode (it has half of a surrogate pair)'],
   ])('is refused with a reason', (value, problem) => {
@@ -102,9 +104,12 @@ describe('a name', () => {
     expect(problems).toEqual(['tenant must not contain control characters'])
   })
 
-  it.each(['x', 'x'.repeat(256), '😀', 'a:b', '__proto__', '{q}', ' '])('may be anything else', (value) => {
-    expect(problemOfName(value)).toBeUndefined()
-  })
+  it.each(['x', 'x'.repeat(256), '😀', 'a:b', '__proto__', '{q}', ' ', '...', '.a', 'a..'])(
+    'may be anything else',
+    (value) => {
+      expect(problemOfName(value)).toBeUndefined()
+    },
+  )
 })
 
 it('gives an id another digest in another tenant', () => {

@@ -26,9 +26,16 @@ export function problemOfName(name: unknown): string | undefined {
     return `must have 1 to ${longestName} characters, not ${name.length}`
   // They separate the fields of a record, and move the cursor of whoever reads the name in a terminal: also U+0080 to U+009F.
   if (/\p{Cc}/u.test(name)) return 'must not contain control characters'
+  // A URL that names one means a folder of its path, also when it is written as %2e: the request would go elsewhere.
+  if (isDots(name)) return 'must not be "." or "..", which no URL can name'
   // In unicode mode this matches only a surrogate without its other half; two such names would become one in UTF-8.
   if (/\p{Surrogate}/u.test(name)) return 'must be well-formed Unicode (it has half of a surrogate pair)'
   return undefined
+}
+
+/** Whether a URL cannot have it as one part of its path. */
+export function isDots(name: string): boolean {
+  return name === '.' || name === '..'
 }
 
 /** A name or id of the caller's, in options. */

@@ -84,6 +84,25 @@ describe('sluice tenants', () => {
     expect(one).toMatchObject([{ tenant: 'waits', state: 'paused' }])
     expect(all).toMatchObject({ code: 0, stdout: '0 tenants go back in line\n' })
   })
+
+  it.each(['.', '..'])(
+    'asks for nothing where %o is given as a name: it would be all tenants, or the queue',
+    async (name) => {
+      const changes = async () =>
+        ((await (await fetch(`${server.url}/v1/audit`)).json()) as { entries: object[] }).entries
+      const before = await changes()
+
+      const ends = await Promise.all([
+        server.sluice(['tenants', 'unpark', name, ...inWeb]),
+        server.sluice(['tenants', 'pause', 'acme', '-q', name]),
+        server.sluice(['actions', 'cancel', name]),
+      ])
+
+      const stderr = 'sluice: a name must not be "." or "..", which no URL can name\n'
+      expect(ends).toEqual(ends.map(() => expect.objectContaining({ code: 2, stdout: '', stderr })))
+      expect(await changes()).toEqual(before)
+    },
+  )
 })
 
 describe('sluice dead', () => {
