@@ -104,7 +104,7 @@ interface TextOptions {
   minLength?: number
   maxLength?: number
   /** What it must look like, and in words: `{ test: /^[a-z]+$/, words: 'lower-case letters' }`. */
-  pattern?: { test: RegExp; words: string }
+  pattern?: { test: RegExp | ((value: string) => boolean); words: string }
   /** Keeps the value out of messages. */
   secret?: boolean
   default?: string
@@ -119,9 +119,13 @@ export function text(options: TextOptions = {}): Rule<string> {
     else if (value.length < minLength && minLength === 1) report(path, 'must not be empty')
     else if (value.length < minLength) report(path, `must have at least ${minLength} characters${shown}`)
     else if (value.length > maxLength) report(path, `must have at most ${maxLength} characters, not ${value.length}`)
-    else if (pattern && !pattern.test.test(value)) report(path, `must be ${pattern.words}${shown}`)
+    else if (pattern && !fits(value, pattern.test)) report(path, `must be ${pattern.words}${shown}`)
     return value as string
   })
+}
+
+function fits(value: string, test: RegExp | ((value: string) => boolean)): boolean {
+  return typeof test === 'function' ? test(value) : test.test(value)
 }
 
 /** A function, taken as it is. */

@@ -3,6 +3,7 @@ import { nameRule, toToken } from '../store/names.ts'
 import { type DelayReason, delayReasons } from '../store/reasons.ts'
 import type { Requests } from '../store/requests.ts'
 import { runDelayedJobs } from '../store/scripts/run-delayed-jobs.ts'
+import { isUint64 } from '../store/uint64.ts'
 
 /** Which delayed jobs are meant: those that fit all that is given. */
 export interface DelayedJobFilter {
@@ -49,7 +50,7 @@ export async function runDelayed(
 ): Promise<RunDelayedSummary> {
   const { tenant, type, action, reason } = checkOptions('runDelayed', filter, filterRules)
   const chosen = checkOptions('runDelayed', options, {
-    cursor: optional(text({ pattern: { test: /^\d{1,20}$/, words: 'the cursor of an earlier answer' } })),
+    cursor: optional(text({ pattern: { test: isUint64, words: 'the cursor of an earlier answer' } })),
     signal: optional(abortSignal),
   })
   const wanted = { tenant: token(tenant), type: type ?? '', action: token(action), reason: reason ?? '' }

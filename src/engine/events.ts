@@ -3,6 +3,7 @@ import { lastEventId, readEvents, type StreamEntry } from '../store/event-stream
 import type { QueueKeys } from '../store/keys.ts'
 import { fromToken } from '../store/names.ts'
 import type { Redis } from '../store/redis.ts'
+import { isStreamId } from '../store/uint64.ts'
 import type { EventFeed } from './event-feed.ts'
 import type { Registration } from './registration.ts'
 import { unlessAborted } from './unless-aborted.ts'
@@ -54,8 +55,10 @@ export interface QueueEvent {
 
 const rules = {
   from: text({
-    maxLength: 40,
-    pattern: { test: /^(\$|\d+(-\d+)?)$/, words: 'an event id, "0" for all that are kept or "$" for new ones' },
+    pattern: {
+      test: (id) => id === '$' || isStreamId(id),
+      words: 'an event id, "0" for all that are kept or "$" for new ones',
+    },
     default: '$',
   }),
   follow: boolean({ default: true }),

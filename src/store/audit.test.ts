@@ -38,6 +38,7 @@ it('lists changes newest first, page by page', async () => {
   expect(first.map(({ target }) => target)).toEqual(['/3', '/2'])
   expect(second).toEqual([{ ...entry('/1'), id: expect.stringMatching(/^\d+-\d+$/) }])
   expect(isAuditId(first[0]?.id ?? '')).toBe(true)
+  expect(['5', '0-0', '1-18446744073709551616', 'x-1'].map(isAuditId)).not.toContain(true)
 })
 
 it('keeps a bounded number', async () => {

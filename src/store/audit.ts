@@ -1,4 +1,5 @@
 import type { Redis } from './redis.ts'
+import { isStreamId } from './uint64.ts'
 
 /** One change that somebody made through the server. */
 export interface AuditEntry {
@@ -25,10 +26,9 @@ export interface KeptAuditEntry extends AuditEntry {
   readonly id: string
 }
 
-const idPattern = /^\d{1,20}-\d{1,20}$/
-
+/** Of an entry; Redis gives none the id 0-0. */
 export function isAuditId(id: string): boolean {
-  return idPattern.test(id)
+  return isStreamId(id) && id.includes('-') && /[1-9]/.test(id)
 }
 
 /** The newest changes, in a stream of bounded length. */

@@ -1,5 +1,6 @@
 import type { QueueKeys } from './keys.ts'
 import type { Redis } from './redis.ts'
+import { isUint64 } from './uint64.ts'
 
 /** The sets a tenant with work, or a paused one, stands in; it may stand in several. */
 function setsOf(keys: QueueKeys): readonly string[] {
@@ -29,7 +30,7 @@ const SCAN_COUNT = 500
 const MOST_BATCHES = 20
 
 /** Where a walk stands: which set, which batch of it, and how much of the batch was taken. */
-const cursorPattern = /^([0-5])\.(\d{1,20})\.(\d{1,6})$/
+const cursorPattern = /^([0-5])\.(\d+)\.(\d{1,6})$/
 
 export interface TenantPage {
   readonly tokens: readonly string[]
@@ -38,7 +39,8 @@ export interface TenantPage {
 }
 
 export function isTenantCursor(cursor: string): boolean {
-  return cursorPattern.test(cursor)
+  const [, , batch] = cursorPattern.exec(cursor) ?? []
+  return batch !== undefined && isUint64(batch)
 }
 
 /**

@@ -81,6 +81,43 @@ describe('work over a whole queue', () => {
   })
 })
 
+it('refuses cursors and ids that are too large for Redis, and says which field it is', async () => {
+  const large = '99999999999999999999'
+  const walked = ['leases', 'delayed', 'aside', 'dead', 'letters', 'keys']
+
+  const answers = await Promise.all([
+    ...walked.map((part) => server.ask('POST', '/v1/queues/mail/audit', { cursor: `${part}.${large}` })),
+    server.ask('POST', '/v1/queues/mail/delayed/run', { cursor: large }),
+    server.ask('GET', `/v1/queues/mail/tenants?cursor=0.${large}.0`),
+    server.ask('GET', `/v1/audit?cursor=${large}-${large}`),
+    server.ask('GET', '/v1/audit?cursor=0-0'),
+    server.ask('GET', `/v1/queues/mail/events?follow=false&from=${large}`),
+  ])
+
+  expect(answers.map(({ status, body }) => [status, body.errors?.[0].path])).toEqual([
+    ...walked.map(() => [400, 'body.cursor']),
+    [400, 'body.cursor'],
+    [400, 'query.cursor'],
+    [400, 'query.cursor'],
+    [400, 'query.cursor'],
+    [400, 'query.from'],
+  ])
+})
+
+it('takes cursors and ids as large as Redis has them', async () => {
+  const largest = '18446744073709551615'
+
+  const answers = await Promise.all([
+    server.ask('POST', '/v1/queues/mail/audit', { cursor: `leases.${largest}` }),
+    server.ask('POST', '/v1/queues/mail/delayed/run', { cursor: largest }),
+    server.ask('GET', `/v1/queues/mail/tenants?cursor=0.${largest}.0`),
+    server.ask('GET', `/v1/audit?cursor=${largest}-${largest}`),
+    server.ask('GET', '/v1/audit?cursor=0-1'),
+  ])
+
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+})
+
 describe('a dry run over dead letters', () => {
   const path = '/v1/queues/mail/dead-letters/discard'
 

@@ -1,6 +1,7 @@
 import { abortSignal, boolean, callback, checkOptions, optional, text } from '../../assert.ts'
 import type { Difference } from '../../store/difference.ts'
 import type { Requests } from '../../store/requests.ts'
+import { isUint64 } from '../../store/uint64.ts'
 import { AuditWalk, auditParts } from './audit-walk.ts'
 
 export interface AuditOptions {
@@ -40,7 +41,10 @@ export interface AuditReport {
 
 const LISTED = 1_000
 /** Of a report: a part, and how far it is. */
-const cursorPattern = new RegExp(`^(${auditParts.join('|')})\\.\\d{1,20}$`)
+function isCursor(text: string): boolean {
+  const [part, at = '', ...rest] = text.split('.')
+  return auditParts.some((known) => known === part) && isUint64(at) && rest.length === 0
+}
 
 /** Looks at the whole queue while it runs, one step after the other. */
 export async function audit(requests: Requests, options: AuditOptions): Promise<AuditReport> {
@@ -51,7 +55,7 @@ export async function audit(requests: Requests, options: AuditOptions): Promise<
     onProgress,
   } = checkOptions('audit', options, {
     repair: boolean({ default: true }),
-    cursor: optional(text({ pattern: { test: cursorPattern, words: 'the cursor of an earlier audit' } })),
+    cursor: optional(text({ pattern: { test: isCursor, words: 'the cursor of an earlier audit' } })),
     signal: optional(abortSignal),
     onProgress: optional(callback<NonNullable<AuditOptions['onProgress']>>()),
   })

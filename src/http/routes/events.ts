@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { definedOnly } from '../../defined-only.ts'
 import type { Queue } from '../../engine/queue.ts'
+import { isStreamId } from '../../store/uint64.ts'
 import { type App, type Context, mayTouch, plainReply, queueOf } from '../context.ts'
 import { flagParam, headers, queueParam } from '../fields.ts'
 import { invalidField } from '../problem.ts'
 import { readers } from '../roles.ts'
 import type { SseMessage } from '../sse.ts'
-
-const eventId = /^\d{1,20}(-\d{1,20})?$/
 
 async function* messagesOf(
   queue: Queue,
@@ -33,7 +32,7 @@ export function addEventRoutes(app: App, context: Context): void {
       querystring: z.strictObject({
         from: z
           .string()
-          .regex(eventId, 'must be the id of an event, or 0 for all that are kept')
+          .refine(isStreamId, 'must be the id of an event, or 0 for all that are kept')
           .optional()
           .meta({ description: 'Id of the last event that is known; 0 for all that are kept.' }),
         follow: flagParam('false: end with the last event that there is; without it, streams end with the server.'),
@@ -57,7 +56,7 @@ export function addEventRoutes(app: App, context: Context): void {
     handler: async (request, reply) => {
       const queue = queueOf(context, request, request.params.queue)
       const last = request.headers['last-event-id']
-      if (last !== undefined && !eventId.test(String(last))) {
+      if (last !== undefined && !isStreamId(String(last))) {
         throw invalidField('headers.last-event-id', 'must be the id of an event')
       }
       const from = last === undefined ? request.query.from : String(last)
