@@ -32,6 +32,7 @@ it('finds nothing in a queue under load', async () => {
     type: 'T',
     tenant: `t${at % 20}`,
     delayMs: at % 3 ? 0 : at,
+    ...(at % 4 === 0 ? { lane: `l${at % 5}`, ordered: true } : {}),
   }))
   let runs = 0
   queue.process('T', () => {
@@ -58,7 +59,7 @@ it('ends when it is told to, goes on from there, and finds all there is', async 
   const pieces: AuditReport[] = []
   const signal = AbortSignal.abort()
 
-  for (let cursor: string | undefined = 'keys.0'; cursor !== undefined; cursor = pieces.at(-1)?.cursor) {
+  for (let cursor: string | undefined = 'aside.0'; cursor !== undefined; cursor = pieces.at(-1)?.cursor) {
     pieces.push(await queue.audit({ repair: false, signal, cursor }))
   }
 

@@ -1,4 +1,4 @@
-import type { Audited, AuditMode } from '../../store/difference.ts'
+import type { Audited, AuditMode, Difference } from '../../store/difference.ts'
 import { repeatWhileUnavailable } from '../../store/repeat.ts'
 import type { Requests } from '../../store/requests.ts'
 import { auditClaims } from '../../store/scripts/audit-claims.ts'
@@ -15,20 +15,21 @@ const KEYS_AT_ONCE = 500
 // Redis itself takes fewer when they have many lanes. About 60 µs each.
 const TENANTS_AT_ONCE = 25
 const CLAIMS_AT_ONCE = 100
-// Counts that are compared with what they count at the end of a round; more would be too much for its scripts.
-const MOST_HOLDERS = 500
 
 /** Keys of lanes name their tenant last; those of tenants only that. */
 const ofLane = /^(?:lane|front):((?:high|normal|low):[^:]*):(.+)$/s
 const ofTenant = /^(?:tenant|lanes|ring:(?:high|normal|low)):(.+)$/s
 const ofClaim = /^claim:(\d+)$/
 
-/** In this order: what is put right in one part shows in the counts of the last three. */
+/**
+ * In this order: a job in no place has one again before a tenant or an action is found to have none, and what is put right in
+ * one part shows in the counts of the last three.
+ */
 export const auditParts = [
+  'aside',
   'keys',
   'leases',
   'delayed',
-  'aside',
   'dead',
   'letters',
   'running',
@@ -45,8 +46,8 @@ export interface AuditStep extends Audited {
 
 /**
  * One audit of a queue, in steps. Each is one script and looks at its part of the queue at one moment: it is right by itself,
- * whatever happens between the steps, and who takes the next. First all keys of the queue, and what they lead to; then what
- * stands in no lane; last the sums.
+ * whatever happens between the steps, and who takes the next: nothing is kept from one to another. First records
+ * in no lane; then all keys of the queue, and what they lead to; then what else stands in no lane; last the sums.
  */
 export class AuditWalk {
   readonly #requests: Requests
@@ -57,14 +58,13 @@ export class AuditWalk {
   #foundAt = '0'
   #tenants: MetTenant[] = []
   #claims: string[] = []
-  readonly #holders = new Set<string>()
 
   /** @param position - Where another walk was, or where a new one begins. */
   constructor(requests: Requests, mode: AuditMode, position = '') {
     this.#requests = requests
     this.#mode = mode
     const [part, cursor] = position.split(' ')
-    this.#part = auditParts.find((known) => known === part) ?? 'keys'
+    this.#part = auditParts.find((known) => known === part) ?? auditParts[0]
     this.#cursor = cursor ?? '0'
   }
 
@@ -83,8 +83,24 @@ export class AuditWalk {
 
   async step(): Promise<AuditStep> {
     const step = await this.#step()
-    if (this.#mode.isRepairing) await this.#judgeActions(step)
-    return step
+    if (!this.#mode.isRepairing) return step
+    const again = await this.#lookAgain(step)
+    const whole = { ...step, differences: [...step.differences, ...again] }
+    await this.#judgeActions(whole)
+    return whole
+  }
+
+  /** Tenants that have lost a job: their counts may say that they have it. */
+  async #lookAgain({ differences }: Audited): Promise<Difference[]> {
+    const names = new Set(differences.map(loserOf).filter((name) => name !== undefined))
+    const tenants = [...names].map((name) => ({ name, lanes: [] }))
+    const again: Difference[] = []
+    while (tenants.length > 0) {
+      const found = await auditTenants(this.#requests, tenants.slice(0, TENANTS_AT_ONCE), this.#mode)
+      tenants.splice(0, found.lookedAt)
+      again.push(...found.differences)
+    }
+    return again
   }
 
   /** An action whose counts were put right may be over by them, and no job of it is left to notice. */
@@ -105,9 +121,9 @@ export class AuditWalk {
       case 'keys':
         return this.#stepOverKeys()
       case 'running':
-        return this.#lastOf(await auditRunning(this.#requests, this.#holdersOf('action:'), this.#mode))
+        return this.#lastOf(await auditRunning(this.#requests, this.#mode))
       case 'delayed-counts':
-        return this.#lastOf(await auditDelayed(this.#requests, [...this.#holders], this.#mode))
+        return this.#lastOf(await auditDelayed(this.#requests, this.#mode))
       case 'waiting':
         return this.#lastOf(await auditWaiting(this.#requests, this.#mode))
       case 'end':
@@ -151,7 +167,6 @@ export class AuditWalk {
   async #stepOverTenants(): Promise<AuditStep> {
     const found = await auditTenants(this.#requests, this.#tenants.slice(0, TENANTS_AT_ONCE), this.#mode)
     const tenants = this.#tenants.splice(0, found.lookedAt).map(({ name }) => name)
-    for (const holder of found.holders) if (this.#holders.size < MOST_HOLDERS) this.#holders.add(holder)
     this.#leaveKeysAtEnd()
     return { ...found, tenants }
   }
@@ -177,8 +192,14 @@ export class AuditWalk {
     this.#goOn('0')
     return found
   }
+}
 
-  #holdersOf(start: string): string[] {
-    return [...this.#holders].filter((holder) => holder.startsWith(start))
-  }
+/**
+ * The tenant that has lost a job, as a token. Only when the counts of what runs are right can be said that it is in no claim
+ * that had lost its lease.
+ */
+function loserOf({ kind, subject, expected, found }: Difference): string | undefined {
+  if (kind === 'tenant.running') return Number(found) > Number(expected) ? subject : undefined
+  // The key of a job ends with its tenant.
+  return kind === 'delayed.record' || kind === 'delayed.running' ? subject.split(':')[3] : undefined
 }

@@ -17,7 +17,7 @@ export interface AuditOptions {
 
 /** How far an audit has come. */
 export interface AuditProgress {
-  /** What it looks at next: `keys` and what they lead to, then what stands in no lane, last the sums; `end` when it is over. */
+  /** What it looks at next: records `aside`, then `keys` and what they lead to, then what else stands in no lane, last the sums; `end` when it is over. */
   readonly part: string
   /** Tenants looked at so far. */
   readonly tenants: number

@@ -9,7 +9,12 @@ local auditing = {}
 local TOLD = 20
 
 function auditing.open(q, repairs)
-  q.audit = { found = {}, repairs = {}, is_repairing = repairs }
+  q.audit = { found = {}, repairs = {}, skipped = {}, is_repairing = repairs }
+end
+
+-- There is too much of it to be looked at.
+function auditing.skip(q, what)
+  q.audit.skipped[#q.audit.skipped + 1] = what
 end
 
 -- Instants have more digits than Lua writes by itself.

@@ -1,5 +1,6 @@
 -- A census of jobs that stand in no lane, for the audit: how many run or are delayed, by tenant and by action. All at
 -- one moment, so that it is exact; what is too much for one script is not counted.
+local places = require "places"
 local actions = require "actions"
 local auditing = require "auditing"
 
@@ -7,18 +8,29 @@ local census = {}
 
 local MOST_ACTIONS = 300 -- read in one script
 
--- nil for a job of no action, or of one that is forgotten. The action itself is the second answer.
-function census.of_action(q, name, lane, sequence)
-  local action = actions.of_lane(q, name, lane, sequence)
-  if not action or action.is_gone then
-    return nil, action
-  end
+local function counts_of(q, action)
   local counts = q.census.actions[action.key]
   if not counts then
     counts = { action = action, jobs = 0 }
     q.census.actions[action.key] = counts
   end
-  return counts, action
+  return counts
+end
+
+-- nil for a job of no action, or of one that is forgotten. The action itself is the second answer.
+function census.of_action(q, name, lane, sequence)
+  local action = actions.of_lane(q, name, lane, sequence)
+  if not action then
+    return nil, nil
+  elseif not action.is_gone then
+    return counts_of(q, action), action
+  end
+  -- A later one of that name may have no job at all.
+  local later = actions.load(q, name, places.action_of(lane))
+  if later then
+    counts_of(q, later)
+  end
+  return nil, action
 end
 
 -- `field` is what is counted of actions: running or delayed.
@@ -37,21 +49,6 @@ end
 function census.count(q, name)
   census.know(q, name)
   q.census.tenants[name], q.census.all = q.census.tenants[name] + 1, q.census.all + 1
-end
-
--- Tenants and actions whose counts were not zero when the audit came by: they may have no job at all.
-function census.expect(q, holders, holders_from)
-  for i = holders_from, #holders do
-    local tenant, action = string.match(holders[i], "^action:([^:]*):(.*)$")
-    if action then
-      local found = actions.load(q, tenant, action)
-      if found and not q.census.actions[found.key] then
-        q.census.actions[found.key] = { action = found, jobs = 0 }
-      end
-    else
-      census.know(q, string.match(holders[i], "^tenant:(.*)$"))
-    end
-  end
 end
 
 function census.is_too_much(q)

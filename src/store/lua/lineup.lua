@@ -6,6 +6,7 @@ local actions = require "actions"
 local auditing = require "auditing"
 local time = require "time"
 local finding = require "finding"
+local elsewhere = require "elsewhere"
 
 local lineup = {}
 
@@ -152,8 +153,9 @@ local function check_turns(q, tenant, lanes, level)
   line.expected_lanes = #kept
 end
 
--- What waits of an action is what stands in its lane and is not cancelled.
-local function check_action(q, lane, holders)
+-- What waits of an action is what stands in its lane and is not cancelled. Where jobs of it are delayed or run, they
+-- are counted with all others (see census.lua).
+local function check_action(q, lane)
   local action = lane.action
   if not action or actions.is_over(action) then
     return
@@ -165,8 +167,12 @@ local function check_action(q, lane, holders)
       action.waiting, action.changed = waiting, true
     end)
   end
-  if action.delayed ~= 0 or action.running ~= 0 then
-    holders[#holders + 1] = "action:" .. subject
+  for _, field in ipairs({ "delayed", "running" }) do
+    if action[field] ~= 0 and elsewhere.has_none(q, field, lane.token .. ":" .. action.tenant) then
+      auditing.differs(q, "action." .. field, subject, 0, action[field], function()
+        action[field], action.changed = 0, true
+      end)
+    end
   end
 end
 
@@ -190,9 +196,8 @@ function lineup.marks(q, tenant)
   return marks
 end
 
--- Answers how many jobs stand in its lists, how many of them came back, and in how many lanes; nil: in too many. Adds
--- to `holders` the actions that say to have jobs elsewhere.
-function lineup.check(q, tenant, met, met_from, met_to, holders)
+-- Answers how many jobs stand in its lists, how many of them came back, and in how many lanes; nil: in too many.
+function lineup.check(q, tenant, met, met_from, met_to)
   local lanes = known_lanes(q, tenant, met, met_from, met_to)
   if not lanes then
     return nil
@@ -201,7 +206,7 @@ function lineup.check(q, tenant, met, met_from, met_to, holders)
   for _, lane in ipairs(lanes.list) do
     measure(q, tenant, lane)
     check_number(q, tenant, lane)
-    check_action(q, lane, holders)
+    check_action(q, lane)
     listed, fronts = listed + lane.length + lane.front, fronts + lane.front
   end
   for _, level in ipairs(queue.LEVELS) do

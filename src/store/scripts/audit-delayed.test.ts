@@ -5,8 +5,8 @@ import { auditDelayed } from './audit-delayed.ts'
 
 const store = useScriptStore()
 
-function audit(isRepairing = true, holders: readonly string[] = []) {
-  return auditDelayed(store.requests(), holders, { isRepairing, nowUs: store.nowUs })
+function audit(isRepairing = true) {
+  return auditDelayed(store.requests(), { isRepairing, nowUs: store.nowUs })
 }
 
 /** One that waits, one for later. */
@@ -18,7 +18,7 @@ async function fill(): Promise<void> {
 it('finds nothing in a queue that is as it should be, and changes nothing', async () => {
   await fill()
 
-  const { reply, changes } = await store.changesOf(() => audit(true, ['tenant:a', 'tenant:gone', 'action:a:gone']))
+  const { reply, changes } = await store.changesOf(() => audit())
 
   expect(reply).toMatchObject({ differences: [], skipped: [] })
   expect(changes).toEqual({})
@@ -41,15 +41,6 @@ it('counts what is delayed of each tenant, and of all', async () => {
   expect(await audit()).toMatchObject({ differences: [] })
 })
 
-it('lets a tenant be forgotten that only seemed to have something', async () => {
-  await store.submit('a', 0, { kind: 'later', entries: ['+60000000', '', record(1)] })
-  await store.client.del(store.keys().delayed, store.keys().aside)
-
-  await audit(true, ['tenant:a'])
-
-  expect(await store.client.pttl(`${store.keys().queue.slice(0, -5)}tenant:a`)).toBeGreaterThan(0)
-})
-
 it('leaves alone what is too much for one script, and says what', async () => {
   const members = Array.from({ length: 1_501 }, (_, at) => [2e9, `normal:default:0${at}:a`]).flat()
   await store.client.zadd(store.keys().delayed, ...members)
@@ -61,9 +52,9 @@ it('only looks when it is told so', async () => {
   await fill()
   await store.client.del(store.keys().delayed)
 
-  const { reply, changes } = await store.changesOf(() => audit(false, ['tenant:a']))
+  const { reply, changes } = await store.changesOf(() => audit(false))
 
-  expect(reply.differences.map(({ kind }) => kind)).toEqual(['tenant.delayed', 'queue.delayed'])
+  expect(reply.differences.map(({ kind }) => kind)).toEqual(['queue.delayed'])
   expect(changes).toEqual({})
 })
 

@@ -1,10 +1,9 @@
 #!lua flags=allow-oom
 -- Looks whether everything of some tenants is as it should be: their lanes and their turns, their counts of waiting
 -- jobs, and the sets they stand in; each of them at one moment, so that it is exact however busy the queue is.
--- Replies {"audited", quiet, differences, looked at, skipped, holders}: for how many µs nobody has claimed anything;
--- each difference {kind, subject, expected, found}; how many tenants of the list were enough for one script; which of
--- these have too much to be looked at; and which counts say that jobs are delayed or run, "tenant:<tenant>" and
--- "action:<tenant>:<action>", to be compared with these jobs. Or {"unregistered"}.
+-- Replies {"audited", quiet, differences, looked at, skipped}: for how many µs nobody has claimed anything; each
+-- difference {kind, subject, expected, found}; how many tenants of the list were enough for one script; what there was
+-- too much of to be looked at, "tenant:<tenant>" for all that one tenant has. Or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local opening = require "opening"
@@ -12,6 +11,7 @@ local tenants = require "tenants"
 local actions = require "actions"
 local auditing = require "auditing"
 local lineup = require "lineup"
+local elsewhere = require "elsewhere"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
 local ready_normal_key = KEYS[3] -- zset: tenant → score
@@ -116,14 +116,12 @@ local function check_places(tenant, listed)
   end
 end
 
-local skipped, holders = {}, {}
-
 -- Answers how many lanes it has looked at.
 local function check(name, lanes_from, lanes_to)
   local tenant = tenants.load(q, name)
-  local listed, fronts, lanes = lineup.check(q, tenant, met, lanes_from, lanes_to, holders)
+  local listed, fronts, lanes = lineup.check(q, tenant, met, lanes_from, lanes_to)
   if not listed then
-    skipped[#skipped + 1] = name
+    auditing.skip(q, "tenant:" .. name)
     return 0
   end
   auditing.number(q, "tenant.front", name, tenant, "front", fronts)
@@ -136,12 +134,13 @@ local function check(name, lanes_from, lanes_to)
     auditing.number(q, "tenant.marks", name, tenant, "marks", marks)
     auditing.number(q, "tenant.waiting", name, tenant, "waiting", listed - marks)
   else
-    skipped[#skipped + 1] = name
+    auditing.skip(q, "tenant:" .. name)
+  end
+  -- Where jobs of it are delayed, they are counted with all others: who has none is met by nobody there.
+  if tenant.delayed ~= 0 and elsewhere.has_none(q, "delayed", name) then
+    auditing.number(q, "tenant.delayed", name, tenant, "delayed", 0)
   end
   check_places(tenant, listed)
-  if tenant.delayed ~= 0 then
-    holders[#holders + 1] = "tenant:" .. name
-  end
   return lanes
 end
 
@@ -170,4 +169,4 @@ if auditing.mend(q) then
   end
   queue.save(q)
 end
-return { "audited", auditing.quiet(q), q.audit.found, looked_at, skipped, holders }
+return { "audited", auditing.quiet(q), q.audit.found, looked_at, q.audit.skipped }

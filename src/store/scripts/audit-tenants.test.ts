@@ -84,10 +84,38 @@ it('leaves those for another call that would be too much for one', async () => {
   expect(lookedAt).toBe(200)
 })
 
-it('names those whose delayed jobs are to be counted', async () => {
+it('lets a tenant be forgotten that only seemed to have something', async () => {
   await store.submit('a', 0, { kind: 'later', entries: ['+60000000', '', record(1)] })
+  await store.client.del(store.keys().delayed, store.keys().aside)
 
-  expect(await audit()).toMatchObject({ differences: [], holders: ['tenant:a'] })
+  expect(await audit()).toMatchObject({
+    differences: [{ kind: 'tenant.delayed', subject: 'a', expected: '0', found: '1' }],
+  })
+  expect(await store.client.pttl(`${store.keys().queue.slice(0, -5)}tenant:a`)).toBeGreaterThan(0)
+})
+
+it('says that it cannot tell whose delayed jobs are gone, where there are too many', async () => {
+  await store.submit('a', 0, { kind: 'later', entries: ['+60000000', '', record(1)] })
+  const members = Array.from({ length: 1_501 }, (_, at) => [2e9, `normal:default:0${at}:b`]).flat()
+  await store.client.del(store.keys().delayed)
+  await store.client.zadd(store.keys().delayed, ...members)
+
+  expect(await audit()).toMatchObject({ differences: [], skipped: ['delayed'] })
+})
+
+it('puts an action right of which nothing runs', async () => {
+  await store.openAction('x', {}, { tenant: 'a' })
+  const key = `${store.keys().queue.slice(0, -5)}action:a:x`
+  await store.client.eval(
+    "local v = { cmsgpack.unpack(redis.call('HGET', KEYS[1], 'state')) } v[7] = 3 redis.call('HSET', KEYS[1], 'state', cmsgpack.pack(unpack(v)))",
+    1,
+    key,
+  )
+
+  expect(await audit()).toMatchObject({
+    differences: [{ kind: 'action.running', subject: 'a:x', expected: '0', found: '3' }],
+  })
+  expect(await audit()).toMatchObject({ differences: [] })
 })
 
 it('runs while Redis is out of memory', async () => {

@@ -11,8 +11,6 @@ export interface MetTenant {
 export interface AuditedTenants extends Audited {
   /** How many of them, the first ones: the others are for another call. */
   readonly lookedAt: number
-  /** Counts that say that jobs are delayed or run: `tenant:<tenant>`, `action:<tenant>:<action>`. */
-  readonly holders: readonly string[]
 }
 
 export async function auditTenants(
@@ -22,6 +20,6 @@ export async function auditTenants(
 ): Promise<AuditedTenants> {
   const met = tenants.flatMap(({ name, lanes }) => [name, lanes.length, ...lanes])
   const reply = await requests.run(script, () => ({ ...modeArguments(mode), met }))
-  const [, , , lookedAt, skipped, holders] = reply as [string, string, unknown, number, string[], string[]]
-  return { ...decodeAudited(reply), skipped: skipped.map((name) => `tenant:${name}`), lookedAt, holders }
+  const [, , , lookedAt, skipped] = reply as [string, string, unknown, number, string[]]
+  return { ...decodeAudited(reply), skipped, lookedAt }
 }
