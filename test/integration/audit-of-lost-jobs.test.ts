@@ -1,6 +1,7 @@
-import { expect, it } from 'vitest'
-import type { Queue } from '../../src/index.ts'
+import { describe, expect, it } from 'vitest'
+import type { ClaimedJob, Queue } from '../../src/index.ts'
 import { keyPrefix } from '../../src/store/keys.ts'
+import { drain } from './drain.ts'
 import { useEngine } from './engine.ts'
 
 const engine = useEngine()
@@ -50,4 +51,71 @@ it('puts the counts of all tenants right that have lost what was delayed, howeve
   const report = await queue.audit()
 
   expect(report).toMatchObject({ counts: { 'tenant.delayed': 650, 'queue.delayed': 1 }, skipped: [] })
+})
+
+describe('an ordered lane', () => {
+  async function fillOrdered(): Promise<{ queue: Queue; first: ClaimedJob }> {
+    const queue = lossyQueue()
+    const jobs = ['1', '2', '3'].map((id) => ({ id, type: 'T', tenant: 'a', lane: 'L', ordered: true }))
+    await queue.submit({ jobs })
+    const [first] = await queue.claim(1)
+    return { queue, first: first as ClaimedJob }
+  }
+
+  async function expectToGoOn(queue: Queue): Promise<void> {
+    expect(await queue.audit()).toMatchObject({ differences: [], skipped: [] })
+    expect(await queue.counts()).toMatchObject({ waiting: 2, running: 0, delayed: 0 })
+    expect((await queue.tenant('a').view()).waiting).toBe(2)
+    expect(await drain(queue, (job) => job.id)).toEqual(['2', '3'])
+  }
+
+  it('goes on after the claim was lost whose job it waits for', async () => {
+    const { queue } = await fillOrdered()
+    const client = engine.server.client()
+    await client.del(await client.keys(`${keys()}claim:*`))
+
+    const { counts } = await queue.audit()
+
+    expect(counts).toMatchObject({ 'lane.busy': 1, 'tenant.running': 1 })
+    expect(counts).not.toHaveProperty('queue.waiting')
+    await expectToGoOn(queue)
+  })
+
+  it('goes on after the record of the delayed job was lost that it waits for', async () => {
+    const { queue, first } = await fillOrdered()
+    await first.fail(new Error('no'))
+    await engine.server.client().del(`${keys()}aside`)
+
+    const { counts } = await queue.audit()
+
+    expect(counts).toMatchObject({ 'lane.busy': 1, 'delayed.record': 1, 'tenant.delayed': 1 })
+    expect(counts).not.toHaveProperty('queue.waiting')
+    await expectToGoOn(queue)
+  })
+
+  it('goes on after the job was lost that it waits for, of an action as well', async () => {
+    const queue = lossyQueue()
+    const action = await queue.submit({ tenant: 'a', action: 'x', type: 'T', ordered: true, jobs: [{}, {}] })
+    await queue.claim(1)
+    const client = engine.server.client()
+    await client.del(await client.keys(`${keys()}claim:*`))
+
+    const { counts } = await queue.audit()
+
+    expect(counts).toMatchObject({ 'lane.busy': 1, 'action.running': 1, 'tenant.running': 1 })
+    expect(await queue.audit()).toMatchObject({ differences: [] })
+    expect(await drain(queue, () => 'ran')).toEqual(['ran'])
+    expect(await action.finished({ timeoutMs: 5_000 })).toMatchObject({ state: 'COMPLETED' })
+  })
+
+  it('keeps waiting for a job whose claim has lost its lease, and runs it first', async () => {
+    const { queue } = await fillOrdered()
+    await engine.server.client().del(`${keys()}leases`)
+
+    const { counts } = await queue.audit()
+
+    expect(counts).toMatchObject({ 'claim.lease': 1 })
+    expect(counts).not.toHaveProperty('lane.busy')
+    expect(await drain(queue, (job) => job.id)).toEqual(['1', '2', '3'])
+  })
 })

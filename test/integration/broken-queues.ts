@@ -42,6 +42,7 @@ export const breaks: Readonly<Record<string, Break>> = {
   'turns.twice': (redis, key) => redis.rpush(key('ring:normal:a'), 'named'),
   'turns.empty': (redis, key) => redis.rpush(key('ring:normal:a'), 'nothing'),
   'lane.number': (redis, key) => redis.hdel(key('lanes:a'), 'normal:named'),
+  'lane.busy': (redis, key) => redis.hset(key('lanes:a'), 'busy:normal:!ordered', 'normal:!ordered:5:a'),
   'front.record': async (redis, key) => {
     const [job] = await redis.lrange(key('front:normal:default:a'), 0, 0)
     await redis.hdel(key('aside'), job as string)

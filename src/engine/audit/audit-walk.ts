@@ -90,7 +90,7 @@ export class AuditWalk {
     return whole
   }
 
-  /** Tenants that have lost a job: their counts may say that they have it. */
+  /** Tenants that have lost a job: their counts may say that they have it, an ordered lane may wait for it. */
   async #lookAgain({ differences }: Audited): Promise<Difference[]> {
     const names = new Set(differences.map(loserOf).filter((name) => name !== undefined))
     const tenants = [...names].map((name) => ({ name, lanes: [] }))

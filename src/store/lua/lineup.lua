@@ -72,6 +72,7 @@ local function look_at_front(q, tenant, lane)
   local length = redis.call("LLEN", lane.front_key)
   local jobs = length > 0 and redis.call("LRANGE", lane.front_key, 0, FRONT_LOOKED_AT - 1) or {}
   for _, job in ipairs(jobs) do
+    lane.has_back = lane.has_back or job == lane.busy
     -- Not the records themselves: they may be large.
     if redis.call("HEXISTS", q.keys.aside, job) == 0 then
       length = length - 1
@@ -85,10 +86,34 @@ local function look_at_front(q, tenant, lane)
   return length
 end
 
+-- The job that an ordered lane waits for runs, or is delayed with its record aside. One that does neither has ended
+-- somehow, and one that is back in front is not waited for: nobody would ever free the lane.
+local function check_busy(q, tenant, lane)
+  local job = lane.busy
+  if not job then
+    return
+  end
+  local is_delayed = redis.call("HEXISTS", q.keys.aside, job) == 1 and not lane.has_back
+  if is_delayed or not elsewhere.has_none(q, "running", job) then
+    return
+  end
+  lane.busy = nil
+  auditing.differs(q, "lane.busy", lane.id .. ":" .. tenant.name, "none", job, function()
+    local hash_key = q.keys.prefix .. "lanes:" .. tenant.name
+    redis.call("HDEL", hash_key, "busy:" .. lane.id)
+    if lane.next and lane.length + lane.front == 0 then
+      -- As when the last job of a lane ends (see named_lanes.lua).
+      redis.call("HDEL", hash_key, lane.id)
+      q.clock = math.max(q.clock, tonumber(lane.next))
+    end
+  end)
+end
+
 local function measure(q, tenant, lane)
   lane.key = q.keys.prefix .. "lane:" .. lane.id .. ":" .. tenant.name
   lane.length = redis.call("LLEN", lane.key)
   lane.front = look_at_front(q, tenant, lane)
+  check_busy(q, tenant, lane)
   lane.has_work = lane.length + lane.front > 0 and not lane.busy
 end
 

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { record } from '../../../test/support/script-store/script-jobs.ts'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { auditTenants } from './audit-tenants.ts'
@@ -116,6 +116,83 @@ it('puts an action right of which nothing runs', async () => {
     differences: [{ kind: 'action.running', subject: 'a:x', expected: '0', found: '3' }],
   })
   expect(await audit()).toMatchObject({ differences: [] })
+})
+
+describe('an ordered lane', () => {
+  const lanesKey = () => `${store.keys().queue.slice(0, -5)}lanes:a`
+  const claimKey = async () => (await store.client.keys(`${store.keys().queue.slice(0, -5)}claim:*`))[0] as string
+
+  /** Two that wait for the one that runs. */
+  async function wait(): Promise<void> {
+    await store.submit('a', 3, { lane: '!one' })
+    await store.claim(1)
+  }
+
+  it('waits for a job that runs, or is delayed', async () => {
+    await wait()
+    const job = (await store.client.hget(lanesKey(), 'busy:normal:!one')) as string
+
+    expect(await audit()).toMatchObject({ differences: [] })
+
+    await store.client.del(await claimKey(), store.keys().leases)
+    await store.client.hset(store.keys().aside, job, record(1))
+    await store.client.zadd(store.keys().delayed, 9e15, job)
+    expect((await audit()).differences.map(({ kind }) => kind)).not.toContain('lane.busy')
+  })
+
+  it('waits for a job of a claim that has lost its lease: it may still run, and will come back', async () => {
+    await wait()
+    await store.client.del(store.keys().leases)
+
+    expect(await audit()).toMatchObject({ differences: [], skipped: [] })
+  })
+
+  it('goes on when the job it waits for is gone', async () => {
+    await wait()
+    const job = (await store.client.hget(lanesKey(), 'busy:normal:!one')) as string
+    await store.client.hset(lanesKey(), 'busy:normal:!one', job.replace('!one', '!other'))
+
+    const { differences } = await audit()
+
+    expect(differences.map(({ kind }) => kind)).toEqual([
+      'lane.busy',
+      'turns.missing',
+      'turns.count',
+      'ready.normal.missing',
+      'since.normal.missing',
+    ])
+    expect(differences[0]).toMatchObject({ subject: 'normal:!one:a', expected: 'none', found: expect.any(String) })
+    expect(await audit()).toMatchObject({ differences: [] })
+    expect((await store.claim(2)).jobs).toHaveLength(2)
+  })
+
+  it('leaves nothing behind when nothing waits in it', async () => {
+    await store.submit('a', 1, { lane: '!one' })
+    await store.claim(1)
+    await store.client.hset(lanesKey(), 'busy:normal:!one', 'normal:!one:5:a')
+
+    await audit()
+
+    expect(await store.client.exists(lanesKey())).toBe(0)
+  })
+
+  it('does not wait for a job that is back in front of it', async () => {
+    await wait()
+    const job = 'normal:!one:5:a'
+    await store.client.hset(lanesKey(), 'busy:normal:!one', job)
+    await store.client.hset(store.keys().aside, job, record(1))
+    await store.client.rpush(`${store.keys().queue.slice(0, -5)}front:normal:!one:a`, job)
+
+    expect((await audit()).differences.map(({ kind }) => kind)).toContain('lane.busy')
+  })
+
+  it('is not looked at where too much runs', async () => {
+    await wait()
+    const members = Array.from({ length: 501 }, (_, at) => [9e15, `${at + 1}:other`]).flat()
+    await store.client.zadd(store.keys().leases, ...members)
+
+    expect(await audit()).toMatchObject({ differences: [], skipped: ['claims'] })
+  })
 })
 
 it('runs while Redis is out of memory', async () => {
