@@ -57,6 +57,7 @@ export const breaks: Readonly<Record<string, Break>> = {
   'unparking.extra': (redis, key) => redis.zadd(key('unparking'), 1, 'a'),
   'paused.missing': (redis, key) => redis.zrem(key('paused'), 'paused'),
   'paused.extra': (redis, key) => redis.zadd(key('paused'), 1, 'a'),
+  'backlog.extra': (redis, key) => redis.zadd(key('backlog'), 9, 'b'),
   'delayed.record': async (redis, key) => redis.hdel(key('aside'), await first(redis, key('delayed'))),
   'delayed.running': async (redis, key) => {
     const fence = (await first(redis, key('leases'))).split(':')[0]

@@ -28,7 +28,8 @@ local canceled_key = KEYS[13] -- zset: job → when the mark may be forgotten
 local delayed_key = KEYS[14] -- zset: job → instant
 local leases_key = KEYS[15] -- zset: fence:client → when the lease runs out
 local dead_jobs_key = KEYS[16] -- hash: job → reason and record
-local events_key = KEYS[17] -- stream: what happened
+local backlog_key = KEYS[17] -- zset: tenant → binary digits of how many of its jobs wait
+local events_key = KEYS[18] -- stream: what happened
 local now_given = ARGV[1] -- µs; empty: the server's time
 local repairs = tonumber(ARGV[2]) -- 1: put right what differs, 0: only look
 local met, met_from = ARGV, 3 -- list: of each tenant its name, how many lanes of it were met by their keys, and these:
@@ -41,7 +42,7 @@ local q = opening.open(
   time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
   { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
   { paused = paused_key, aside = aside_key, running = running_key, canceled = canceled_key, delayed = delayed_key,
-    leases = leases_key, dead_jobs = dead_jobs_key, events = events_key }
+    leases = leases_key, dead_jobs = dead_jobs_key, backlog = backlog_key, events = events_key }
 )
 if not q then
   return { "unregistered" }
@@ -54,6 +55,17 @@ local function check_member(name, kind, key, is_expected, score, found, repair)
   elseif not is_expected and found then
     auditing.differs(q, kind .. ".extra", name, "none", found, function()
       redis.call("ZREM", key, name)
+    end)
+  end
+end
+
+-- Its place by backlog is right within a factor of two: only whether it has one can be wrong.
+local function check_rank(name, waiting)
+  local rank = redis.call("ZSCORE", backlog_key, name)
+  if waiting == 0 or waiting >= tenants.RANKED_FROM then
+    local _, digits = math.frexp(waiting)
+    check_member(name, "backlog", backlog_key, waiting > 0, digits, rank, function()
+      redis.call("ZADD", backlog_key, digits, name)
     end)
   end
 end
@@ -133,6 +145,7 @@ local function check(name, lanes_from, lanes_to)
   if marks then
     auditing.number(q, "tenant.marks", name, tenant, "marks", marks)
     auditing.number(q, "tenant.waiting", name, tenant, "waiting", listed - marks)
+    check_rank(name, listed - marks)
   else
     auditing.skip(q, "tenant:" .. name)
   end

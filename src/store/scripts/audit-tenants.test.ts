@@ -84,6 +84,24 @@ it('leaves those for another call that would be too much for one', async () => {
   expect(lookedAt).toBe(200)
 })
 
+it('gives a tenant its place by backlog, and takes it from one that has none', async () => {
+  await store.submit('a', 9)
+  await store.submit('b', 7)
+  await store.submit('c', 1)
+  await store.claim(20)
+  await store.submit('a', 9)
+  await store.client.del(store.keys().backlog)
+  await store.client.zadd(store.keys().backlog, 5, 'c')
+
+  const { differences } = await audit({ tenants: ['a', 'b', 'c'] })
+
+  expect(differences).toEqual([
+    { kind: 'backlog.missing', subject: 'a', expected: '4', found: 'none' },
+    { kind: 'backlog.extra', subject: 'c', expected: 'none', found: '5' },
+  ])
+  expect(await store.client.zrange(store.keys().backlog, 0, '-1', 'WITHSCORES')).toEqual(['a', '4'])
+})
+
 it('lets a tenant be forgotten that only seemed to have something', async () => {
   await store.submit('a', 0, { kind: 'later', entries: ['+60000000', '', record(1)] })
   await store.client.del(store.keys().delayed, store.keys().aside)
