@@ -1,4 +1,6 @@
 -- Makes shared limits known to their group, as the code declares them.
+local shared_rules = require "shared_rules"
+
 local register_shared = {}
 
 -- What an operator changed while running stays. `has_forgotten`: the caller knew them before, so that the store has
@@ -10,8 +12,9 @@ function register_shared.limits(limits_key, rules, server, now, has_forgotten, k
   -- A group from before this was noted has none.
   local known_since = since or (restarts and "0" or string.format("%d", now))
   for limit, rule in pairs(rules) do
-    if redis.call("HEXISTS", limits_key, limit .. "/changed") == 0 then
-      redis.call("HSET", limits_key, limit .. "/rule", cmsgpack.pack(rule))
+    local before, changed = unpack(redis.call("HMGET", limits_key, limit .. "/rule", limit .. "/changed"))
+    if not changed then
+      shared_rules.set(limits_key, limit, rule, before)
     end
   end
   if not restarts then

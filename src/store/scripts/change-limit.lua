@@ -3,6 +3,7 @@
 -- Replies {"changed"} or {"unregistered"}.
 local time = require "time"
 local group = require "group"
+local shared_rules = require "shared_rules"
 local group_limits_key = KEYS[1] -- hash: limits shared by the queues of the group
 local group_queues_key = KEYS[2] -- zset: queue of the group → when it last waited for an event
 local now_given = ARGV[1] -- µs; empty: the server's time
@@ -24,15 +25,11 @@ local q = {
 }
 group.wake_all(q, WOKEN)
 
-redis.call("HSET", group_limits_key, name .. "/rule", cmsgpack.pack(rule))
+shared_rules.set(group_limits_key, name, rule, before)
 if is_declared == 1 then
   redis.call("HDEL", group_limits_key, name .. "/changed")
 else
   redis.call("HSET", group_limits_key, name .. "/changed", "1")
-end
-if cmsgpack.unpack(before).kind ~= rule.kind then
-  -- What one kind has counted says nothing to another.
-  redis.call("HDEL", group_limits_key, name, name .. "/reserved", name .. "/high")
 end
 group.wake(q)
 return { "changed" }

@@ -1,6 +1,7 @@
 import { beforeEach, expect, it } from 'vitest'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
-import { parseLimit } from '../../limits/definition.ts'
+import { type LimitDefinition, parseLimit } from '../../limits/definition.ts'
+import { acquireShared } from './acquire-shared.ts'
 import { changeLimit } from './change-limit.ts'
 import { readSharedLimits } from './read-shared-limits.ts'
 import { registerLimits } from './register-limits.ts'
@@ -11,9 +12,14 @@ beforeEach(async () => {
   store.group = 'gitlab'
 })
 
-function register(rate: string, knewSince = ''): Promise<string> {
-  const rules = { gitlab: parseLimit('gitlab', rate) }
+function register(definition: LimitDefinition, knewSince = ''): Promise<string> {
+  const rules = { gitlab: parseLimit('gitlab', definition) }
   return registerLimits(store.redis, store.groupRequests().keys, rules, { knewSince, nowUs: store.nowUs })
+}
+
+function acquire() {
+  const asked = { limits: ['gitlab'], permits: [1], level: 'normal', stale: undefined } as const
+  return acquireShared(store.groupRequests(), { ...asked, nowUs: store.nowUs })
 }
 
 async function limitNow(): Promise<number | undefined> {
@@ -46,6 +52,27 @@ it('takes over what later code declares, but not against an operator’s change'
 
   expect(await limitNow()).toBe(5)
 })
+
+it.each([
+  [{ kind: 'window', limit: 1_000, windowMs: 86_400_000 }, { gitlab: null }],
+  [
+    { kind: 'quota', threshold: 0 },
+    { gitlab: null, 'gitlab/jitter': null },
+  ],
+] as const)(
+  'starts a limit anew that later code declares with another kind: $0.kind',
+  async (definition, forgotten) => {
+    await register('10/s')
+    await acquire()
+    await store.client.hset('test:{gitlab}:@limits', 'gitlab/pushed', '0:0.7000:0:1.0000')
+    store.now += 5_000_000
+
+    const { changes } = await store.changesOf(() => register(definition))
+
+    expect(changes).toEqual({ '@limits': { ...forgotten, 'gitlab/rule': expect.stringContaining(definition.kind) } })
+    expect(await acquire()).toMatchObject({ answers: [{ isGranted: true }] })
+  },
+)
 
 it('closes the limits of a store that has lost them, as after a restart', async () => {
   await register('10/s', '900000000')
