@@ -4,6 +4,7 @@
 local jitter = require "jitter"
 local meters = require "meters"
 local common_slots = require "common_slots"
+local in_flight = require "in_flight"
 local waking = require "waking"
 
 local group = {}
@@ -16,6 +17,11 @@ local WOKEN = 16
 local FIELDS = { "/rule", "", "/jitter", "/pushed", "/reserved", "/running" }
 local WIDTH = #FIELDS + 1
 local FIRST = 4 -- behind those of the group itself
+
+-- Of the queue in its group; empty for code that has none.
+local function name_of(q)
+  return string.match(q.keys.prefix or "", "}:(.*):$") or ""
+end
 
 -- A restart that one queue notices holds for the limits of all of them.
 local function notice_server(g, q)
@@ -56,26 +62,26 @@ local function open_one(q, g, shared, rule, values, at)
   local limit = shared.limit
   rule.name = shared.name
   local stored, known_text, pushed, reserved = values[at + 1], values[at + 2], values[at + 3], values[at + 4]
-  local in_flight, own_before = tonumber(values[at + 5] or 0), tonumber(values[at + 6] or 0)
+  local sum, own_before = tonumber(values[at + 5] or 0), tonumber(values[at + 6] or 0)
   local state
   if rule.kind == "concurrency" then
-    local others = math.max(0, in_flight - own_before)
+    local others = math.max(0, sum - own_before)
     state = common_slots.open(rule, q, shared.scopes, others, own_before, #g.waiting, q.now)
     meters.close_pushed(state, limit .. "/pushed", pushed)
   else
     local known = meters.has_jitter(rule) and jitter.open(rule, known_text, q.now) or nil
     state = meters.open(g, rule, limit, stored, known, limit .. "/pushed", pushed)
     if rule.kind == "quota" then
-      meters.land(state, in_flight == 0, reserved)
+      meters.land(state, sum == 0, reserved)
     end
   end
-  state.is_shared, state.shared, state.in_flight, state.own_before = true, shared, in_flight, own_before
+  state.is_shared, state.shared, state.in_flight, state.own_before = true, shared, sum, own_before
   return state
 end
 
 -- False when the store does not know one of them.
 function group.open(q)
-  local own = string.match(q.keys.prefix or "", "}:(.*):$") or ""
+  local own = name_of(q)
   local values = read(q, own)
   local g = {
     now = q.now, own = own, server = values[1], restarts = 0, restarted_at = 0, server_changed = false, states = {},
@@ -155,14 +161,6 @@ function group.wake_all(q, most)
   end
 end
 
-local function own_in_flight(q, shared)
-  local sum = 0
-  for _, scope in ipairs(shared.scopes) do
-    sum = sum + (scope == "queue" and q or q.at[scope]).running
-  end
-  return sum
-end
-
 local function collect(q, g)
   local changes, count = {}, 0
   for _, state in ipairs(g.states) do
@@ -172,7 +170,7 @@ local function collect(q, g)
       changes[count + 1], changes[count + 2] = limit .. "/jitter", jitter.stored(state.known)
       count = count + 2
     end
-    local own = own_in_flight(q, state.shared)
+    local own = in_flight.own(q, state.shared)
     if g.own ~= "" and own ~= state.own_before then
       changes[count + 1] = limit .. "/running"
       changes[count + 2] = string.format("%d", math.max(0, state.in_flight - state.own_before) + own)
@@ -192,6 +190,23 @@ function group.wake(q)
   for _, woken in ipairs(q.group.woken) do
     waking.wake(woken.queue, woken.client)
   end
+end
+
+-- The queue gets the settings `after`. What it holds of limits that it shares no longer is free for the others: no
+-- script of it counts under them from then on.
+function group.open_leaving(q, after)
+  local left = in_flight.left(q.settings, after)
+  q.group = { woken = {}, left = left }
+  if #left > 0 then
+    group.wake_all(q, WOKEN)
+  end
+end
+
+function group.save_leaving(q)
+  for _, limit in ipairs(q.group.left) do
+    in_flight.set(q.keys.group_limits, limit, name_of(q), 0)
+  end
+  group.wake(q)
 end
 
 function group.save(q)

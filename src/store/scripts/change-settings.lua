@@ -9,6 +9,7 @@ local settings = require "settings"
 local tenants = require "tenants"
 local lifting = require "lifting"
 local events = require "events"
+local group = require "group"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
 local ready_normal_key = KEYS[3] -- zset: tenant → score
@@ -22,13 +23,18 @@ local settings_key = KEYS[10] -- hash: what is declared, what was changed
 local idle_key = KEYS[11] -- zset: client → until when it is known to wait
 local running_key = KEYS[12] -- hash: tenant → jobs that run
 local events_key = KEYS[13] -- stream: what happened
+local group_limits_key = KEYS[14] -- hash: limits shared with other queues
+local group_queues_key = KEYS[15] -- zset: queue of the group → when it last waited for an event
 local now_given = ARGV[1] -- µs; empty: the server's time
 local patch = ARGV[2] -- JSON: values, limits
 
 local q = opening.open(
   time.now(now_given), queue_key, { ready_high_key, ready_normal_key, ready_low_key },
   { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
-  { idle = idle_key, running = running_key, events = events_key }
+  {
+    idle = idle_key, running = running_key, events = events_key, group_limits = group_limits_key,
+    group_queues = group_queues_key,
+  }
 )
 if not q then
   return { "unregistered" }
@@ -42,9 +48,11 @@ if wanted.limits then
 end
 local packed = settings.compile(declared, changed, q.settings.known_since)
 local lift = lifting.open(q)
+group.open_leaving(q, cmsgpack.unpack(packed))
 
 redis.call("HSET", settings_key, "changed", cjson.encode(changed))
 redis.call("HSET", queue_key, "settings", packed)
 tenants.save(q)
 queue.save(q)
+group.save_leaving(q)
 return { lifting.save(q, lift) and "changed" or "again" }

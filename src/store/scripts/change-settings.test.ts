@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { jobsOf } from '../../../test/support/script-store/script-jobs.ts'
+import { finishedAs, jobsOf, shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { beginGroup } from '../../../test/support/script-store/shared-limits.ts'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { changeSettings } from './change-settings.ts'
 
@@ -41,6 +42,27 @@ it('takes a limit off, and goes back to what is declared', async () => {
 
   expect(off.limits).toEqual({})
   expect(await queueField('settings')).toEqual(before)
+})
+
+it.each([
+  ['the slots', { kind: 'concurrency', max: 1 }],
+  ['the call that asks', { kind: 'quota', threshold: 0 }],
+] as const)('gives back %s of a shared limit that it takes off a queue whose job runs', async (_, definition) => {
+  await beginGroup(store, definition, { b: 1, a: 2 })
+  const claimed = await store.claim(1)
+  store.use('b')
+  await store.claim(1, { idleForMs: 5_000 }, 'sleeper')
+  store.use('a')
+
+  const { changes } = await store.changesOf(() => change({ limits: { queue: { upstream: { kind: 'none' } } } }))
+  await store.claim(0, { finished: finishedAs(claimed, { outcome: 'succeeded' }) })
+
+  expect(changes).toMatchObject({
+    '@limits': { 'gitlab/running': '0', 'gitlab/running/a': '0' },
+    'b:wake:sleeper': ['work'],
+  })
+  store.use('b')
+  expect(shortly(await store.claim(1))).toBe('b1')
 })
 
 it('puts what limits had parked on its way back into line, and wakes an idle client for it', async () => {

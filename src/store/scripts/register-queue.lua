@@ -13,6 +13,7 @@ local settings = require "settings"
 local lifting = require "lifting"
 local tenants = require "tenants"
 local events = require "events"
+local group = require "group"
 local register = require "register_shared"
 local queue_key = KEYS[1] -- hash: the queue's state
 local ready_high_key = KEYS[2] -- zset: tenant → score
@@ -44,7 +45,10 @@ local now = time.now(now_given)
 local q = opening.open(
   now, queue_key, { ready_high_key, ready_normal_key, ready_low_key },
   { since_high_key, since_normal_key, since_low_key }, parked_key, unparking_key,
-  { idle = idle_key, running = running_key, events = events_key }
+  {
+    idle = idle_key, running = running_key, events = events_key, group_limits = group_limits_key,
+    group_queues = group_queues_key,
+  }
 )
 local is_new = not q
 local stored = redis.call("HMGET", settings_key, "declared", "changed")
@@ -71,6 +75,7 @@ end
 local packed = settings.compile(declared, cjson.decode(stored[2] or "{}"), known_since)
 if q and not settings.have_same_limits(q.settings, cmsgpack.unpack(packed)) then
   local lift = lifting.open(q)
+  group.open_leaving(q, cmsgpack.unpack(packed))
   if not lift.is_left then
     events.add(q, "limits.changed", {})
   end
@@ -80,6 +85,7 @@ if q and not settings.have_same_limits(q.settings, cmsgpack.unpack(packed)) then
     -- The settings stay as they are until then, so that the next call finds the limits changed as well.
     return { "again" }
   end
+  group.save_leaving(q)
 elseif is_closed_now then
   save(q)
 end

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { jobsOf, record, shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { sharedLimit } from '../../../test/support/script-store/shared-limits.ts'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { checkQueueOptions, declaredSettings, type QueueOptions } from '../../engine/queue-options.ts'
 import { changeSettings } from './change-settings.ts'
@@ -218,6 +219,25 @@ describe('with other limits than before', () => {
     expect((await store.dump()).queue).toMatchObject({
       hash: { settings: expect.stringContaining('"limits":{}') },
     })
+  })
+
+  it('gives back the slots of a shared limit that it no longer names', async () => {
+    await store.empty()
+    store.group = 'gitlab'
+    const slots = (name: string, max: number) => sharedLimit({ kind: 'concurrency', max }, name)
+    const [few, many] = [slots('few', 1), slots('many', 9)]
+    for (const queue of ['a', 'b']) {
+      store.use(queue)
+      await store.register({ limits: { few, many } })
+      await store.submit(queue, 2)
+    }
+    await store.claim(1)
+
+    const { changes } = await store.changesOf(() => store.register({ limits: { many } }))
+
+    expect(changes['@limits']).toEqual({ 'few/running': '0', 'few/running/b': '0' })
+    store.use('a')
+    expect(shortly(await store.claim(1))).toBe('a1')
   })
 })
 
