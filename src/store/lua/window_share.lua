@@ -48,7 +48,15 @@ function window_share.charge(state, permits, fence)
   end
 end
 
-window_share.refund = window.refund
+-- What was left over by rounding is so again when the permit above the part comes back.
+function window_share.refund(state, permits, fence)
+  local had, whole = state.used, state.whole
+  window.refund(state, permits, fence)
+  if had > state.rule.count and state.used <= state.rule.count and whole.extra > 0 then
+    whole.extra, whole.changed = whole.extra - 1, true
+  end
+end
+
 window_share.lasts_until = window.lasts_until
 window_share.stored = window.stored
 window_share.usage = window.usage

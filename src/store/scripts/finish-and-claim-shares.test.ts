@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { finishedAs } from '../../../test/support/script-store/script-jobs.ts'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import type { LimitDefinition } from '../../limits/definition.ts'
+import type { FinishedJob } from './finish-and-claim.ts'
 
 const store = useScriptStore()
 
@@ -41,6 +43,14 @@ describe('strict shares of a window', () => {
     const had = await run(900_000)
 
     expect(Object.values(had).sort()).toEqual([3, 4, 4])
+  })
+
+  it('leave nothing over by rounding where the permit above a part came back unused', async () => {
+    await begin(window(4), { a: 9, b: 9, c: 9 })
+    const [, second] = finishedAs(await store.claim(2), { outcome: 'returned' })
+    await store.claim(0, { finished: [{ ...second, isSpecial: true } as FinishedJob] })
+
+    expect(await run(900_000)).toEqual({ b: 2, c: 1 })
   })
 
   it('are one at least, however many there are', async () => {

@@ -78,4 +78,11 @@ export class WindowShare extends OpenWindow {
       this.#whole.save()
     }
   }
+  override refund(permits: number, fence: number): void {
+    const had = this.used
+    super.refund(permits, fence)
+    if (had <= this.#part || this.used > this.#part || this.#whole.meter.extra === 0) return
+    this.#whole.meter.extra -= 1
+    this.#whole.save()
+  }
 }
