@@ -6,6 +6,9 @@ import type { Bucket, Meter, Window } from './meters.ts'
 const SECOND = 1_000_000
 const FOR_EACH = 1_000
 
+/** When a tenant that has used its part asks whether that has grown. */
+const asksAgain = (now: number, active: number): number => now + Math.max(SECOND, active * FOR_EACH)
+
 /** A bucket that is as many times slower as there are tenants, but grants one in each window. */
 export class BucketShare implements Meter {
   readonly #whole: Bucket
@@ -28,7 +31,7 @@ export class BucketShare implements Meter {
 
   instant(permits: number, now: number): number {
     this.#open(now)
-    return this.#cells.instant(this.#pace, permits)
+    return Math.min(this.#cells.instant(this.#pace, permits), asksAgain(now, this.#script.active))
   }
 
   batch(): number {
@@ -80,7 +83,7 @@ export class WindowShare implements Meter {
 
   instant(permits: number, now: number): number {
     if (this.#usedOf(now) === 0 || this.available(now) >= permits) return 0
-    return Math.min(this.#stop, now + Math.max(SECOND, this.#script.active * FOR_EACH))
+    return Math.min(this.#stop, asksAgain(now, this.#script.active))
   }
 
   batch(): number {

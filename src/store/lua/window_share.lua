@@ -32,12 +32,17 @@ function window_share.available(state)
   return max(0, state.rule.count + (is_extra_left(state) and 1 or 0) - state.used)
 end
 
+-- Also for parts of other kinds.
+function window_share.asks_again(state)
+  return state.now + max(SECOND, state.active * FOR_EACH)
+end
+
 -- Others may leave, and its part grow, long before the window ends. A job that costs more than the part gets all of it.
 function window_share.instant(state, permits)
   if state.used == 0 or window_share.available(state) >= permits then
     return 0
   end
-  return min(state.stop, state.now + max(SECOND, state.active * FOR_EACH))
+  return min(state.stop, window_share.asks_again(state))
 end
 
 function window_share.charge(state, permits, fence)

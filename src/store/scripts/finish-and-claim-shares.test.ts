@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { finishedAs } from '../../../test/support/script-store/script-jobs.ts'
+import { finishedAs, shortly } from '../../../test/support/script-store/script-jobs.ts'
+import { sharedLimit } from '../../../test/support/script-store/shared-limits.ts'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
-import type { LimitDefinition } from '../../limits/definition.ts'
+import { type LimitDefinition, parseLimit } from '../../limits/definition.ts'
+import { changeLimit } from './change-limit.ts'
+import { changeTenant } from './change-tenant.ts'
 import type { FinishedJob } from './finish-and-claim.ts'
 
 const store = useScriptStore()
@@ -109,6 +112,34 @@ describe('strict shares of a bucket', () => {
 
     expect(a).toBeGreaterThanOrEqual(98)
     expect(a).toBeLessThanOrEqual(101)
+  })
+
+  it('grow when tenants go, however long they would have had to wait', async () => {
+    const hourly = { kind: 'bucket', limit: 24, windowMs: 86_400_000, burst: 1, jitterMs: 0 } as const
+    const others = Array.from({ length: 23 }, (_, at) => [`t${at}`, 1] as const)
+    await begin(hourly, { a: 9, ...Object.fromEntries(others) })
+    await store.finish(await store.claim(1), { outcome: 'succeeded' })
+    for (const [tenant] of others) await changeTenant(store.requests(), tenant, { paused: true }, store.nowUs)
+
+    store.now += 3_600 * SECOND
+
+    expect(shortly(await store.claim(1))).toBe('a2')
+  })
+
+  it('go by a limit that the queue shares as soon as that has changed', async () => {
+    await store.empty()
+    store.group = 'gitlab'
+    const daily = { kind: 'bucket', limit: 2, windowMs: 86_400_000, burst: 1, jitterMs: 0 } as const
+    await store.register({ share: 'strict', limits: { upstream: sharedLimit(daily) } })
+    await store.submit('a', 2)
+    await store.finish(await store.claim(1), { outcome: 'succeeded' })
+    expect(shortly(await store.claim(1))).toBe('')
+
+    const rule = parseLimit('gitlab', '1000/s')
+    await changeLimit(store.groupRequests(), { name: 'gitlab', rule, isDeclared: false, nowUs: store.nowUs })
+    store.now += SECOND
+
+    expect(shortly(await store.claim(1))).toBe('a2')
   })
 
   it('grant late what came free within their reach, and that keeps for so much less', async () => {

@@ -6,7 +6,7 @@ import { isHeld, type OpenLimit } from './open-limit.ts'
 import { pushbackText, readPushback, shareOf } from './pushback.ts'
 import type { QueueState } from './queue-state.ts'
 import { OpenQuota } from './quota.ts'
-import { activeTenants, bucketShare, WindowShare } from './shares.ts'
+import { activeTenants, BucketShare, WindowShare } from './shares.ts'
 import { OpenSlots } from './slots.ts'
 import type { Job, Tenant } from './tenant.ts'
 import { OpenWindow } from './window.ts'
@@ -97,7 +97,7 @@ function openShare(
 ): OpenBucket | OpenWindow | undefined {
   const { restarts, now, script, hasCosts } = queue
   const context = { restarts, now, hasCosts }
-  if (whole.meter instanceof OpenBucket) return bucketShare(whole.meter, stored, script.active, context)
+  if (whole.meter instanceof OpenBucket) return new BucketShare(whole.meter, stored, script.active, context)
   if (!(whole.meter instanceof OpenWindow)) return undefined
   return new WindowShare(whole as OpenLimit & { meter: OpenWindow }, stored, script.active, context)
 }

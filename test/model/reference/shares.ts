@@ -16,20 +16,32 @@ export function activeTenants(queue: QueueState): number {
   return Math.max(1, inLine + queue.tenants.filter(({ parking }) => parking).length)
 }
 
+/** When a tenant that has used its part asks whether that has grown: within a second, or a thousand of them do in each. */
+const asksAgain = (now: number, active: number): number => now + Math.max(SECOND, active * 1_000)
+
 /** A bucket that is as many times slower as there are tenants, but grants one in each window. */
-export function bucketShare(
-  whole: OpenBucket,
-  stored: string | undefined,
-  active: number,
-  context: Omit<MeterContext, 'share' | 'jitter'>,
-): OpenBucket {
-  const rule = whole.rule
-  const burst = Math.max(1, Math.floor(rule.burst / active))
-  const perWindow = rule.count - rule.burst + 1
-  const part: BucketRule = { ...rule, burst, count: perWindow - 1 + burst }
-  const pace = whole.intervalBefore / Math.ceil((rule.window + whole.jitter) / perWindow)
-  const share = Math.max(1 / active, 1 / perWindow) / pace
-  return new OpenBucket(part, stored, { ...context, jitter: whole.jitter, share })
+export class BucketShare extends OpenBucket {
+  readonly #asksAgain: number
+
+  constructor(
+    whole: OpenBucket,
+    stored: string | undefined,
+    active: number,
+    context: Omit<MeterContext, 'share' | 'jitter'>,
+  ) {
+    const rule = whole.rule
+    const burst = Math.max(1, Math.floor(rule.burst / active))
+    const perWindow = rule.count - rule.burst + 1
+    const part: BucketRule = { ...rule, burst, count: perWindow - 1 + burst }
+    const pace = whole.intervalBefore / Math.ceil((rule.window + whole.jitter) / perWindow)
+    const share = Math.max(1 / active, 1 / perWindow) / pace
+    super(part, stored, { ...context, jitter: whole.jitter, share })
+    this.#asksAgain = asksAgain(context.now, active)
+  }
+
+  override instant(permits: number): number {
+    return Math.min(super.instant(permits), this.#asksAgain)
+  }
 }
 
 /** A whole number of each window; what rounding leaves goes to whoever asks first, one to a tenant. */
@@ -67,7 +79,7 @@ export class WindowShare extends OpenWindow {
 
   override instant(permits: number): number {
     if (this.used === 0 || this.available() >= permits) return 0
-    return Math.min(this.stop, this.#now + Math.max(SECOND, this.#active * 1_000))
+    return Math.min(this.stop, asksAgain(this.#now, this.#active))
   }
 
   override charge(permits: number): undefined {
