@@ -48,7 +48,7 @@ export class LeasedJob implements Job {
 
   /**
    * @param text - Its record, behind `^<level>\n` where it stood on another level than its own, or
-   *   `^<level>&<limit>=<member>\n` where a member of a pool granted it.
+   *   `^<level>&<limit>=<member>\n` where a member of a pool granted it (see `grantOf`).
    */
   constructor(key: string, fence: string, text: string) {
     const grantedTo = text.startsWith('^') ? standingPattern.exec(text) : null
@@ -136,10 +136,13 @@ export class LeasedJob implements Job {
   }
 }
 
-/** @param members - `&<limit>=<member>` for each pool. */
+/**
+ * Of pools called the same the narrowest counts: what is learnt goes to that one.
+ * @param members - `&<limit>=<member>` for each pool, `&<scope>/<limit>=<member>` where a wider one is called the same.
+ */
 function grantOf(members: string): GrantedBy {
   const pairs = members.slice(1).split('&')
-  return Object.fromEntries(pairs.map((pair) => pair.split('=')))
+  return Object.fromEntries(pairs.map((pair) => pair.replace(/^[^=]*\//, '').split('=')))
 }
 
 /**

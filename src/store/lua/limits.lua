@@ -196,13 +196,14 @@ end
 
 -- When every meter among them can grant a further call of a job that runs, and the one that can last: 0 if now. The job
 -- has its slots already; `members` are those of pools that granted it, by limit.
-function limits.further_instant(states, permits, now, members)
+function limits.further_instant(states, scope, permits, now, members)
   local latest, last = 0, nil
   for i = 1, #states do
     local state = states[i]
     if not state.holder then
       local meter = state.meter
-      local instant = (meter.further_instant or meter.instant)(state, permits, members[state.rule.name])
+      local member = record.member(members, scope, state.rule.name)
+      local instant = (meter.further_instant or meter.instant)(state, permits, member)
       if instant > now and instant > latest then
         latest, last = instant, state
       end
@@ -299,11 +300,11 @@ function limits.batch_instant(states, wanted)
 end
 
 -- Each job by the member with most left.
-local function charge_pool(q, state, level, from)
+local function charge_pool(q, state, scope, level, from)
   local jobs = q.claim.jobs
   for i = from + 2, #jobs, 2 do
     local member = state.meter.charge(state, record.cost(record.of_claimed(jobs[i])))
-    jobs[i] = record.granted_by(jobs[i], level, state.rule.name, member)
+    jobs[i] = record.granted_by(jobs[i], level, scope, state.rule.name, member)
   end
 end
 
@@ -337,7 +338,7 @@ local function charge_all(q, scope, states, permits, fence, shortest, level, fro
       local field = rule.granted_field or name_granted(scope, state)
       counts[field] = (counts[field] or 0) + permits
       if rule.members then
-        charge_pool(q, state, level, from)
+        charge_pool(q, state, scope, level, from)
       elseif not state.holder then
         state.meter.charge(state, permits, fence)
       end
@@ -381,7 +382,7 @@ local function charge_further(q, scope, states, permits, fence, members, shortes
       local meter = state.meter
       limits.count_grants(q, scope, state, permits)
       if meter.charge_again then
-        meter.charge_again(state, permits, members[state.rule.name])
+        meter.charge_again(state, permits, record.member(members, scope, state.rule.name))
       else
         meter.charge(state, permits, fence)
       end
@@ -400,23 +401,23 @@ end
 
 -- Jobs that run no longer are no longer in flight where an upstream counts. `members` as in refund, nil without.
 function limits.release(q, name, level, permits, members)
-  local function of(states)
+  local function of(states, scope)
     for _, state in ipairs(states) do
       if state.rule.kind == "quota" then
-        state.meter.release(state, permits, members and members[state.rule.name])
+        state.meter.release(state, permits, members and record.member(members, scope, state.rule.name))
       end
     end
   end
-  of(q.limits.queue)
-  of(q.limits[level])
-  of(limits.of_tenant(q, tenants.load(q, name)))
+  of(q.limits.queue, "queue")
+  of(q.limits[level], level)
+  of(limits.of_tenant(q, tenants.load(q, name)), "tenant")
 end
 
 -- Permits of a job that was never started. `members` are those of pools that granted it, by limit.
 function limits.refund(q, tenant, level, permits, fence, is_stale, members)
-  for _, states in ipairs({ q.limits.queue, q.limits[level], limits.of_tenant(q, tenant) }) do
-    for _, state in ipairs(states) do
-      state.meter.refund(state, permits, fence, members[state.rule.name])
+  for _, scope in ipairs({ "queue", level, "tenant" }) do
+    for _, state in ipairs(scope == "tenant" and limits.of_tenant(q, tenant) or q.limits[scope]) do
+      state.meter.refund(state, permits, fence, record.member(members, scope, state.rule.name))
       if is_stale and state.known then
         jitter.stale(state.known, q.now, permits)
       end

@@ -15,14 +15,24 @@ function record.standing_on(level, text)
   return "^" .. level .. "\n" .. text
 end
 
--- What a claim holds under a job that a member of a pool granted.
-function record.granted_by(value, level, limit, member)
-  local told = "&" .. limit .. "=" .. member
+-- What a claim holds under a job that a member of a pool granted. Where a pool of another scope that is called the same
+-- is told already, the name has its scope before it.
+function record.granted_by(value, level, scope, limit, member)
+  local told = limit .. "=" .. member
   local stop = byte(value) == CARET and find(value, "\n", 1, true)
   if not stop then
-    return "^" .. level .. told .. "\n" .. value
+    return "^" .. level .. "&" .. told .. "\n" .. value
   end
-  return sub(value, 1, stop - 1) .. told .. sub(value, stop)
+  local before = sub(value, 1, stop - 1)
+  if find(before, "&" .. limit .. "=", 1, true) then
+    told = scope .. "/" .. told
+  end
+  return before .. "&" .. told .. sub(value, stop)
+end
+
+-- The member of a pool among those that `of_claimed` answers; nil: none is told.
+function record.member(members, scope, limit)
+  return members[scope .. "/" .. limit] or members[limit]
 end
 
 -- Of what a claim holds under a job: its record, the level it stood on if that is told, and by limit the member of a

@@ -58,7 +58,7 @@ local tenant = limited.load(q, name)
 local latest, last, last_scope = 0, nil, nil
 for _, scope in ipairs({ "queue", standing, "tenant" }) do
   local states = scope == "tenant" and limits.of_tenant(q, tenant) or q.limits[scope]
-  local instant, state = limits.further_instant(states, cost, now, members)
+  local instant, state = limits.further_instant(states, scope, cost, now, members)
   if instant > latest then
     latest, last, last_scope = instant, state, scope
   end

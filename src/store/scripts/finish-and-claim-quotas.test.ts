@@ -314,4 +314,20 @@ describe('a pool', () => {
       expect(shortly(await store.claim(3))).toBe(next)
     },
   )
+
+  it('hears that a job has ended also where pools of the level and of tenants are called the same', async () => {
+    const tokens = (...members: string[]) => ({ tokens: { kind: 'quota', threshold: 0, pool: members } }) as const
+    const levels = { normal: tokens('m', 'n') }
+    await store.begin({ limits: { queue: tokens('x', 'y'), levels, tenant: tokens('p', 'q') } })
+    for (const tenant of ['a', 'b', 'c']) await store.submit(tenant, 2)
+    const first = await store.claim(1)
+    await store.claim(1)
+    expect(count(await store.claim(1))).toBe(0)
+
+    await store.claim(0, { finished: finishedAs(first, succeeded).map((job) => ({ ...job, isSpecial: true })) })
+
+    expect(first.jobs[1]).toContain('^normal&tokens=x&normal/tokens=m&tenant/tokens=p\n')
+    expect(decodeJobs(first.fence, first.jobs, [])[0]?.grant).toEqual({ tokens: 'p' })
+    expect(count(await store.claim(1))).toBe(1)
+  })
 })
