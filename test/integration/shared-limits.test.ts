@@ -53,6 +53,21 @@ describe('a limit that two queues and a caller without one share', () => {
   })
 })
 
+it('is attached once, also by a change while running', async () => {
+  const sluice = engine.sluice()
+  const upstream = sluice.limit('upstream', { kind: 'concurrency', max: 4 })
+  const queue = sluice.queue('sync', { limits: { upstream } })
+
+  await expect(queue.limits.change({ levels: { high: { again: upstream } } })).rejects.toMatchObject({
+    code: 'SLUICE_INVALID_OPTIONS',
+    message: expect.stringContaining('would attach the shared limit "upstream" a second time'),
+  })
+  await queue.limits.remove('queue', 'upstream')
+  await queue.limits.change({ levels: { high: { again: upstream } } })
+
+  expect(await queue.limits.list()).toMatchObject([{ name: 'again', scope: 'high' }])
+})
+
 describe('a queue that has jobs', () => {
   it('is refused under limits of another group, with what to do, and keeps what it has', async () => {
     const before = engine.queue()

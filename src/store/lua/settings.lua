@@ -53,6 +53,22 @@ local function shared_among(limits)
   return found
 end
 
+-- A shared limit that a job would be charged for twice, or that levels have under two names; nil: there is none.
+function settings.attached_twice(limits)
+  local first = {}
+  for _, scope in ipairs(SCOPES) do
+    for _, rule in ipairs(limits[scope] or {}) do
+      local before = rule.kind == "shared" and first[rule.limit]
+      if before and (before.scope == "queue" or before.name ~= rule.name) then
+        return rule.limit
+      elseif rule.kind == "shared" then
+        first[rule.limit] = before or { scope = scope, name = rule.name }
+      end
+    end
+  end
+  return nil
+end
+
 -- What is declared once a process has registered. What it does not give stays as others gave it, else it is the
 -- default, which the process says as well. (Versions that do not say what is given declared their defaults like the
 -- rest: of theirs only the limits stay.) `earlier`: what was declared before, {} if nothing was.

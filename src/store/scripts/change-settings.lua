@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- Changes settings and limits while running, for every worker at once. Tenants that a changed limit had parked are put
 -- back in line, in bounded steps: the first by this script, the others by the claims that follow.
--- Replies {"changed"}, {"again"} if an earlier change is still being carried out (call again), or {"unregistered"}.
+-- Replies {"changed"}, {"again"} if an earlier change is still being carried out (call again), {"twice", limit} when a
+-- shared limit would be attached a second time: nothing was done, or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
 local opening = require "opening"
@@ -43,12 +44,17 @@ local declared = cjson.decode(redis.call("HGET", settings_key, "declared"))
 local changed = cjson.decode(redis.call("HGET", settings_key, "changed") or "{}")
 local wanted = cjson.decode(patch)
 changed = settings.merge(changed, wanted)
+local packed = settings.compile(declared, changed, q.settings.known_since)
+local compiled = cmsgpack.unpack(packed)
+local twice = settings.attached_twice(compiled.limits)
+if twice and not settings.attached_twice(q.settings.limits) then
+  return { "twice", twice }
+end
 if wanted.limits then
   events.add(q, "limits.changed", {})
 end
-local packed = settings.compile(declared, changed, q.settings.known_since)
 local lift = lifting.open(q)
-group.open_leaving(q, cmsgpack.unpack(packed))
+group.open_leaving(q, compiled)
 
 redis.call("HSET", settings_key, "changed", cjson.encode(changed))
 redis.call("HSET", queue_key, "settings", packed)

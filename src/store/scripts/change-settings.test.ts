@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
 import { finishedAs, jobsOf, shortly } from '../../../test/support/script-store/script-jobs.ts'
-import { beginGroup } from '../../../test/support/script-store/shared-limits.ts'
+import { beginGroup, sharedLimit } from '../../../test/support/script-store/shared-limits.ts'
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
+import type { LimitScope } from '../settings.ts'
 import { changeSettings } from './change-settings.ts'
 
 const store = useScriptStore()
@@ -10,6 +11,13 @@ const slow = { name: 'tenant', kind: 'bucket', count: 1, window: 1_000_000, burs
 
 function change(patch: Parameters<typeof changeSettings>[1]) {
   return changeSettings(store.requests(), patch, store.nowUs)
+}
+
+/** The shared limit `gitlab`, by these names of each scope. */
+function attachment(names: Partial<Record<LimitScope, readonly string[]>>): Parameters<typeof changeSettings>[1] {
+  const rule = (name: string) => [name, { name, kind: 'shared', limit: 'gitlab' }] as const
+  const scopes = Object.entries(names).map(([scope, of]) => [scope, Object.fromEntries(of.map(rule))])
+  return { limits: Object.fromEntries(scopes) }
 }
 
 it('puts values and limits in the place of the declared ones', async () => {
@@ -42,6 +50,31 @@ it('takes a limit off, and goes back to what is declared', async () => {
 
   expect(off.limits).toEqual({})
   expect(await queueField('settings')).toEqual(before)
+})
+
+it.each([
+  ['on a level beside the queue', { upstream: sharedLimit('10/s') }, { high: ['gitlab'] }],
+  ['on the queue beside a level', { levels: { low: sharedLimit('10/s') } }, { queue: ['gitlab'] }],
+  ['by a second name', { upstream: sharedLimit('10/s') }, { queue: ['again'] }],
+  ['by a second name on another level', { levels: { low: sharedLimit('10/s') } }, { high: ['again'] }],
+] as const)('refuses to attach a shared limit again %s, and changes nothing', async (_, limits, names) => {
+  await beginGroup(store, '10/s', {})
+  store.use('a')
+  await store.register({ limits })
+
+  const { changes } = await store.changesOf(() => expect(change(attachment(names))).rejects.toThrow('a second time'))
+
+  expect(changes).toEqual({})
+})
+
+it('attaches a shared limit to a further level by its name, and takes off one of several', async () => {
+  await beginGroup(store, '10/s', {})
+  store.use('a')
+  await store.register({ limits: { levels: { low: sharedLimit('10/s') } } })
+  await change(attachment({ high: ['gitlab'] }))
+  await change({ limits: { low: { gitlab: { kind: 'none' } } } })
+
+  expect(JSON.parse((await queueField('settings')) ?? '{}').limits).toMatchObject({ high: [{ limit: 'gitlab' }] })
 })
 
 it.each([
