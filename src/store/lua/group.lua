@@ -5,6 +5,7 @@ local jitter = require "jitter"
 local meters = require "meters"
 local common_slots = require "common_slots"
 local in_flight = require "in_flight"
+local stranded = require "stranded"
 local waking = require "waking"
 
 local group = {}
@@ -14,9 +15,10 @@ local group = {}
 local MARK_KEPT = 15000000
 -- Queues woken by one script.
 local WOKEN = 16
-local FIELDS = { "/rule", "", "/jitter", "/pushed", "/reserved", "/running" }
+local FIELDS = { "/rule", "", "/jitter", "/pushed", "/reserved", "/running", "/looked_at" }
 local WIDTH = #FIELDS + 1
 local FIRST = 4 -- behind those of the group itself
+local NONE = {}
 
 -- Of the queue in its group; empty for code that has none.
 local function name_of(q)
@@ -58,11 +60,28 @@ local function read_waiting(q, g)
   end
 end
 
+-- Takes what stranded queues have in flight off what is read of the limit, and answers their names; nil where nobody
+-- has looked. Leases that ran out while the store was away are renewed as soon as it is back: a caller that may not
+-- take back its own leases leaves those of others as well, and is told that there are some.
+local function leave_out_stranded(q, g, shared, rule, values, at, takes_back)
+  local sum, own_before = tonumber(values[at + 5] or 0), tonumber(values[at + 7] or 0)
+  if not meters.may_hold(rule) or sum <= own_before or not stranded.is_due(values[at + 6], q.now) then
+    return nil
+  end
+  local names, jobs = stranded.find(q, shared.limit, g.own)
+  if #names > 0 and not takes_back then
+    g.has_stranded = true
+    return nil
+  end
+  values[at + 5] = math.max(own_before, sum - jobs)
+  return names
+end
+
 local function open_one(q, g, shared, rule, values, at)
   local limit = shared.limit
   rule.name = shared.name
   local stored, known_text, pushed, reserved = values[at + 1], values[at + 2], values[at + 3], values[at + 4]
-  local sum, own_before = tonumber(values[at + 5] or 0), tonumber(values[at + 6] or 0)
+  local sum, own_before = tonumber(values[at + 5] or 0), tonumber(values[at + 7] or 0)
   local state
   if rule.kind == "concurrency" then
     local others = math.max(0, sum - own_before)
@@ -79,14 +98,16 @@ local function open_one(q, g, shared, rule, values, at)
   return state
 end
 
--- False when the store does not know one of them.
-function group.open(q)
+-- False when the store does not know one of them. `takes_back`: whether the caller takes back leases that ran out; nil:
+-- it has nothing to do with leases.
+function group.open(q, takes_back)
   local own = name_of(q)
   local values = read(q, own)
   local g = {
     now = q.now, own = own, server = values[1], restarts = 0, restarted_at = 0, server_changed = false, states = {},
     by_limit = {}, waiting = {}, has_mark = false, may_wait = false, has_quota = nil, waits = nil, woken = {},
-    lost_at = tonumber(values[3] or ""), has_costs = true, -- for all that it knows
+    lost_at = tonumber(values[3] or ""), has_stranded = false,
+    has_costs = true, -- for all that it knows
   }
   if values[2] then
     local restarts, at = string.match(values[2], "^(%d+):(%d+)$")
@@ -107,7 +128,12 @@ function group.open(q)
     read_waiting(q, g)
   end
   for i, shared in ipairs(q.settings.shared) do
-    local state = open_one(q, g, shared, rules[i], values, FIRST + (i - 1) * WIDTH)
+    local rule, at, left_out = rules[i], FIRST + (i - 1) * WIDTH, nil
+    if takes_back ~= nil then
+      left_out = leave_out_stranded(q, g, shared, rule, values, at, takes_back)
+    end
+    local state = open_one(q, g, shared, rule, values, at)
+    state.left_out = left_out
     g.states[i], g.by_limit[shared.limit] = state, state
   end
   q.group = g
@@ -170,8 +196,16 @@ local function collect(q, g)
       changes[count + 1], changes[count + 2] = limit .. "/jitter", jitter.stored(state.known)
       count = count + 2
     end
-    local own = in_flight.own(q, state.shared)
-    if g.own ~= "" and own ~= state.own_before then
+    local own, left_out = in_flight.own(q, state.shared), state.left_out or NONE
+    if state.left_out then
+      changes[count + 1], changes[count + 2] = limit .. "/looked_at", string.format("%d", q.now)
+      count = count + 2
+    end
+    for _, name in ipairs(left_out) do
+      changes[count + 1], changes[count + 2] = limit .. "/running/" .. name, "0"
+      count = count + 2
+    end
+    if g.own ~= "" and (own ~= state.own_before or left_out[1]) then
       changes[count + 1] = limit .. "/running"
       changes[count + 2] = string.format("%d", math.max(0, state.in_flight - state.own_before) + own)
       changes[count + 3], changes[count + 4] = limit .. "/running/" .. g.own, string.format("%d", own)

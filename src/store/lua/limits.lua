@@ -61,7 +61,8 @@ end
 
 -- Reads every limit of the queue and its levels, and the jitter of the tenants' limits, in one call; those that it
 -- shares with other queues in another. False when the store has lost one of these: the queue must be registered again.
-function limits.open(q)
+-- `takes_back` as in group.open.
+function limits.open(q, takes_back)
   local rules = q.settings.limits
   local of_tenants = rules.tenant or NONE
   local opened = {
@@ -73,7 +74,7 @@ function limits.open(q)
     opened.active = shares.active(q)
   end
   if q.settings.shared then
-    if not group.open(q) then
+    if not group.open(q, takes_back) then
       return false
     end
     opened.has_quota = opened.has_quota or q.group.has_quota

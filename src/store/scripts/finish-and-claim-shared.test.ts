@@ -5,6 +5,7 @@ import { beginGroup, sharedLimit } from '../../../test/support/script-store/shar
 import { useScriptStore } from '../../../test/support/script-store/use-script-store.ts'
 import { acquireShared } from './acquire-shared.ts'
 import type { ClaimReply } from './finish-and-claim.ts'
+import { renewLeases } from './renew-leases.ts'
 
 const store = useScriptStore()
 
@@ -79,9 +80,55 @@ it('counts jobs in flight over all queues, and a lease that runs out frees its s
   store.now += 15_000_000
   const taken = await claimOf('b', 2)
 
-  // Its own job that stalled goes first, and what the other queue still holds counts until that takes it back.
-  expect(shortly(taken)).toBe('b1')
-  expect((await store.dump())['@limits']).toMatchObject({ hash: { 'gitlab/running': '2', 'gitlab/running/b': '1' } })
+  // Its own job that stalled goes first. Of the other queue nobody has come to take its job back.
+  expect(shortly(taken)).toBe('b1 b2')
+  const running = { 'gitlab/running': '2', 'gitlab/running/a': '0', 'gitlab/running/b': '2' }
+  expect((await store.dump())['@limits']).toMatchObject({ hash: running })
+})
+
+it('counts what a queue has in flight as long as its leases are renewed, and again when one is that had run out', async () => {
+  await beginGroup(store, slots(1), { a: 1, b: 1 })
+  store.use('a')
+  const renewal = { client: 'worker-a', leaseMs: 15_000, fences: [(await claimOf('a', 1)).fence] }
+  store.now += 14_000_000
+  await renewLeases(store.redis, store.keys(), { ...renewal, nowUs: store.nowUs })
+  store.now += 14_000_000
+  expect(shortly(await claimOf('b', 1))).toBe('')
+  store.now += 5_000_000
+  await claimOf('b', 0)
+
+  store.use('a')
+  const { changes } = await store.changesOf(() =>
+    renewLeases(store.redis, store.keys(), { ...renewal, nowUs: store.nowUs }),
+  )
+
+  expect(changes['@limits']).toEqual({ 'gitlab/running': '1', 'gitlab/running/a': '1' })
+  expect(shortly(await claimOf('b', 1))).toBe('')
+})
+
+it('leaves it in the count for a caller that may not take back leases, and tells it so', async () => {
+  await beginGroup(store, slots(1), { a: 1, b: 1 })
+  await claimOf('a', 1)
+  store.now += 15_000_000
+  store.use('b')
+
+  const { reply, changes } = await store.changesOf(() => claimOf('b', 1, { takesBackUntilUs: store.now - 1 }))
+  const later = await claimOf('b', 1, { takesBackUntilUs: store.now })
+
+  expect([shortly(reply), reply.leftAtUs, changes['@limits']]).toEqual(['', store.now, undefined])
+  expect([shortly(later), later.leftAtUs]).toEqual(['b1', undefined])
+})
+
+it('looks at the leases of other queues every five seconds', async () => {
+  await beginGroup(store, slots(9), { a: 1, b: 1 })
+  await claimOf('a', 1)
+  await claimOf('b', 1)
+  store.now += 4_999_999
+  const early = await store.changesOf(() => claimOf('b', 0))
+  store.now += 1
+  const due = await store.changesOf(() => claimOf('b', 0))
+
+  expect([early.changes['@limits'], due.changes['@limits']]).toEqual([undefined, { 'gitlab/looked_at': '1005000000' }])
 })
 
 it('wakes a queue that waits for a slot when another queue frees one', async () => {

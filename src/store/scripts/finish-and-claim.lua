@@ -10,8 +10,8 @@
 -- granted, has "^<level>", "&<limit>=<member>" for each pool, and a line break before its record. `duties` is 1 when
 -- a duty is due, `ticks` 1 when schedules are, `kept` has the lanes ("<lane>:<tenant>") among the claimed whose
 -- action keeps results, `snapshot` 1 when the caller is to record the queue's congestion (see record-congestion),
--- `left` the time in µs when leases that ran out were not taken back because the caller may not, and missing
--- otherwise.
+-- `left` the time in µs when leases that ran out were not taken back because the caller may not, or those of a queue
+-- that shares a limit were not left out of its count, and missing otherwise.
 local time = require "time"
 local decimal = require "decimal"
 local queue = require "queue"
@@ -109,8 +109,9 @@ if not q or not queue.is_as_registered(q, known_since) then
   return { "unregistered" }
 end
 queue.notice_server(q, server)
+local takes_back = now <= tonumber(takes_back_until)
 if q.settings.has_limits or q.has_own_limits then
-  if not limits.open(q) then
+  if not limits.open(q, takes_back) then
     return { "unregistered" }
   end
 end
@@ -125,7 +126,7 @@ if not finishing.run(q, finished, finished_from) then
 end
 local is_bounded, expired, left_at = false, {}, nil
 local leases = redis.call("ZRANGEBYSCORE", leases_key, "-inf", now_text, "LIMIT", "0", AT_ONCE)
-if #leases > 0 and now > tonumber(takes_back_until) then
+if (#leases > 0 and not takes_back) or (q.group and q.group.has_stranded) then
   left_at = now_text
 elseif #leases > 0 then
   expired, is_bounded = recovery.reap(q, leases)
