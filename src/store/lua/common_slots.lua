@@ -10,12 +10,12 @@ local max, min, ceil = math.max, math.min, math.ceil
 -- For so long a freed slot is left to those that wait; they have been woken.
 local LEFT_TO_OTHERS = 20000
 
--- `others` is what the other queues have in flight, `before` what this one had by the last script, `waiting` how many
--- others wait. `scopes` are those of this queue that it is attached to.
-function common_slots.open(rule, holder, scopes, others, before, waiting, now)
+-- `others` is what the other queues have in flight, `before` what this one had by the last script. `scopes` are those
+-- of this queue that it is attached to. Which others wait is added (see marks.lua).
+function common_slots.open(rule, holder, scopes, others, before, now)
   return {
     meter = common_slots, rule = rule, holder = holder, scopes = scopes, others = others, before = before,
-    waiting = waiting, now = now, closed_until = 0, changed = false,
+    waiting = {}, now = now, closed_until = 0, changed = false,
   }
 end
 
@@ -34,19 +34,19 @@ function common_slots.vacant(state)
 end
 
 local function is_left_to_others(state, own)
-  return state.waiting + 1 > state.rule.max and own < state.before
+  return #state.waiting + 1 > state.rule.max and own < state.before
 end
 
 local function room(state)
   local vacant = common_slots.vacant(state)
-  if state.waiting == 0 or vacant == 0 then
+  if #state.waiting == 0 or vacant == 0 then
     return vacant
   end
   local own = common_slots.own(state)
   if is_left_to_others(state, own) then
     return 0
   end
-  return max(0, min(vacant, ceil(state.rule.max / (state.waiting + 1)) - own))
+  return max(0, min(vacant, ceil(state.rule.max / (#state.waiting + 1)) - own))
 end
 
 function common_slots.available(state)
@@ -58,7 +58,7 @@ function common_slots.instant(state, _)
   if room(state) > 0 then
     return state.closed_until
   end
-  if state.waiting > 0 and common_slots.vacant(state) > 0 and is_left_to_others(state, common_slots.own(state)) then
+  if #state.waiting > 0 and common_slots.vacant(state) > 0 and is_left_to_others(state, common_slots.own(state)) then
     return max(state.closed_until, state.now + LEFT_TO_OTHERS)
   end
   return time.NEVER

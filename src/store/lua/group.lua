@@ -1,21 +1,22 @@
 -- Limits shared by the queues of a group, and by code that has no queue. Their rules and what they counted live in one
 -- hash of the group, so that a change is seen by every queue at once. Queues of a group wake each other: one that waits
--- for an event rather than for an instant has a mark in the group's set of queues.
+-- for an event rather than for an instant has a mark with the limit.
 local jitter = require "jitter"
 local meters = require "meters"
 local common_slots = require "common_slots"
 local in_flight = require "in_flight"
+local marks = require "marks"
 local stranded = require "stranded"
 local waking = require "waking"
 
 local group = {}
 
--- A queue that waits says so with each claim, and where jobs wait an idle process claims at least every 12 s: an older
--- mark is that of a queue without a process.
-local MARK_KEPT = 15000000
--- Queues woken by one script.
+-- Whom another limit keeps away for longer waits for that one.
+local SOON = 1000000
+local LEVELS = { "high", "normal", "low" }
+-- Queues woken by one script for a limit.
 local WOKEN = 16
-local FIELDS = { "/rule", "", "/jitter", "/pushed", "/reserved", "/running", "/looked_at" }
+local FIELDS = { "/rule", "", "/jitter", "/pushed", "/reserved", "/running", "/looked_at", "/waiting" }
 local WIDTH = #FIELDS + 1
 local FIRST = 4 -- behind those of the group itself
 local NONE = {}
@@ -47,24 +48,11 @@ local function read(q, own)
   return redis.call("HMGET", q.keys.group_limits, unpack(fields))
 end
 
--- Other queues that wait, and whether this one does.
-local function read_waiting(q, g)
-  g.waiting, g.has_mark = {}, false
-  local since = string.format("(%d", q.now - MARK_KEPT)
-  for _, name in ipairs(redis.call("ZRANGEBYSCORE", q.keys.group_queues, since, "+inf", "LIMIT", 0, WOKEN + 1)) do
-    if name == g.own then
-      g.has_mark = true
-    else
-      g.waiting[#g.waiting + 1] = name
-    end
-  end
-end
-
 -- Takes what stranded queues have in flight off what is read of the limit, and answers their names; nil where nobody
 -- has looked. Leases that ran out while the store was away are renewed as soon as it is back: a caller that may not
 -- take back its own leases leaves those of others as well, and is told that there are some.
 local function leave_out_stranded(q, g, shared, rule, values, at, takes_back)
-  local sum, own_before = tonumber(values[at + 5] or 0), tonumber(values[at + 7] or 0)
+  local sum, own_before = tonumber(values[at + 5] or 0), tonumber(values[at + 8] or 0)
   if not meters.may_hold(rule) or sum <= own_before or not stranded.is_due(values[at + 6], q.now) then
     return nil
   end
@@ -81,11 +69,11 @@ local function open_one(q, g, shared, rule, values, at)
   local limit = shared.limit
   rule.name = shared.name
   local stored, known_text, pushed, reserved = values[at + 1], values[at + 2], values[at + 3], values[at + 4]
-  local sum, own_before = tonumber(values[at + 5] or 0), tonumber(values[at + 7] or 0)
+  local sum, own_before = tonumber(values[at + 5] or 0), tonumber(values[at + 8] or 0)
   local state
   if rule.kind == "concurrency" then
     local others = math.max(0, sum - own_before)
-    state = common_slots.open(rule, q, shared.scopes, others, own_before, #g.waiting, q.now)
+    state = common_slots.open(rule, q, shared.scopes, others, own_before, q.now)
     meters.close_pushed(state, limit .. "/pushed", pushed)
   else
     local known = meters.has_jitter(rule) and jitter.open(rule, known_text, q.now) or nil
@@ -93,6 +81,9 @@ local function open_one(q, g, shared, rule, values, at)
     if rule.kind == "quota" then
       meters.land(state, sum == 0, reserved)
     end
+  end
+  if meters.may_hold(rule) then
+    marks.open(state, values[at + 7], g.own)
   end
   state.is_shared, state.shared, state.in_flight, state.own_before = true, shared, sum, own_before
   return state
@@ -105,7 +96,7 @@ function group.open(q, takes_back)
   local values = read(q, own)
   local g = {
     now = q.now, own = own, server = values[1], restarts = 0, restarted_at = 0, server_changed = false, states = {},
-    by_limit = {}, waiting = {}, has_mark = false, may_wait = false, has_quota = nil, waits = nil, woken = {},
+    by_limit = {}, may_wait = false, has_quota = nil, woken = {},
     lost_at = tonumber(values[3] or ""), has_stranded = false,
     has_costs = true, -- for all that it knows
   }
@@ -123,9 +114,6 @@ function group.open(q, takes_back)
     rules[i] = cmsgpack.unpack(packed)
     g.may_wait = g.may_wait or meters.may_hold(rules[i])
     g.has_quota = g.has_quota or rules[i].kind == "quota" or nil
-  end
-  if g.may_wait then
-    read_waiting(q, g)
   end
   for i, shared in ipairs(q.settings.shared) do
     local rule, at, left_out = rules[i], FIRST + (i - 1) * WIDTH, nil
@@ -156,26 +144,62 @@ local function find_sleeper(q, name)
   end
 end
 
--- Before anything is written: whether this queue waits now, and whom to wake of the others that do.
+-- Whether another limit has nothing to grant to the level for a while, so that no slot and no answer would be of use.
+local function is_kept_away(q, level)
+  for _, scope in ipairs({ "queue", level }) do
+    for _, state in ipairs(q.limits[scope]) do
+      local is_event = state.is_shared and meters.may_hold(state.rule)
+      if not is_event and state.meter.available(state) == 0 and state.meter.instant(state, 1) > q.now + SOON then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+-- Whether anybody in line would go on if the limit granted something.
+local function is_of_use(q, state)
+  for _, scope in ipairs(q.paused and NONE or state.shared.scopes) do
+    for _, level in ipairs(scope == "queue" and LEVELS or { scope }) do
+      local at = q.at[level]
+      if at.weights > 0 and not at.paused and not is_kept_away(q, level) then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+-- Whether a claim waits for this limit. One whose hands are full does not, but leaves the mark that another process of
+-- the queue may have made: nil.
+local function waits_for(q, state)
+  local is_event = state.rule.kind == "concurrency" or state.meter.is_asking(state)
+  if not (is_event and state.meter.available(state) == 0 and is_of_use(q, state)) then
+    return false
+  end
+  return q.claim.left > 0 or nil
+end
+
+-- Before anything is written: for which limits this queue waits now, if it is a claim, and whom to wake of the others
+-- that do.
 function group.close(q)
   local g = q.group
   if not g.may_wait then
     return
   end
-  local is_anyone_in_line = g.own ~= "" and q.at.high.weights + q.at.normal.weights + q.at.low.weights > 0
-  local is_open = false
-  g.waits = false
+  local is_woken = {}
   for _, state in ipairs(g.states) do
     if meters.may_hold(state.rule) then
-      if is_anyone_in_line and state.meter.available(state) == 0 then
-        g.waits = g.waits or state.rule.kind == "concurrency" or state.meter.is_asking(state)
+      if q.claim then
+        state.waits = waits_for(q, state)
       end
-      is_open = is_open or has_room(state)
-    end
-  end
-  if is_open then
-    for _, name in ipairs(g.waiting) do
-      find_sleeper(q, name)
+      for i = 1, has_room(state) and math.min(WOKEN, #state.waiting) or 0 do
+        local name = state.waiting[i]
+        if not is_woken[name] then
+          is_woken[name] = true
+          find_sleeper(q, name)
+        end
+      end
     end
   end
 end
@@ -197,6 +221,11 @@ local function collect(q, g)
       count = count + 2
     end
     local own, left_out = in_flight.own(q, state.shared), state.left_out or NONE
+    local marked = state.waits ~= nil and marks.stored(state, g.own, state.waits)
+    if marked then
+      changes[count + 1], changes[count + 2] = limit .. "/waiting", marked
+      count = count + 2
+    end
     if state.left_out then
       changes[count + 1], changes[count + 2] = limit .. "/looked_at", string.format("%d", q.now)
       count = count + 2
@@ -248,11 +277,6 @@ function group.save(q)
   local changes, count = collect(q, g)
   if count > 0 then
     redis.call("HSET", q.keys.group_limits, unpack(changes, 1, count))
-  end
-  if g.waits then
-    redis.call("ZADD", q.keys.group_queues, string.format("%d", q.now), g.own)
-  elseif g.has_mark and g.waits == false then
-    redis.call("ZADD", q.keys.group_queues, "0", g.own)
   end
   group.wake(q)
 end

@@ -25,7 +25,7 @@ local idle_key = KEYS[11] -- zset: client → until when it is known to wait
 local running_key = KEYS[12] -- hash: tenant → jobs that run
 local events_key = KEYS[13] -- stream: what happened
 local group_limits_key = KEYS[14] -- hash: limits shared with other queues
-local group_queues_key = KEYS[15] -- zset: queue of the group → when it last waited for an event
+local group_queues_key = KEYS[15] -- zset: queues of the group
 local now_given = ARGV[1] -- µs; empty: the server's time
 local patch = ARGV[2] -- JSON: values, limits
 

@@ -5,7 +5,7 @@
 local time = require "time"
 local queue = require "queue"
 local queue_key = KEYS[1] -- hash: the queue's state
-local group_queues_key = KEYS[2] -- zset: queue of the group → when it last waited for an event
+local group_queues_key = KEYS[2] -- zset: queues of the group
 local now_given = ARGV[1] -- µs; empty: the server's time
 
 local q = queue.open({ queue = queue_key }, time.now(now_given))

@@ -19,7 +19,7 @@ local leases_key = KEYS[9] -- zset: fence:client → when the lease runs out
 local idle_key = KEYS[10] -- zset: client → until when it is known to wait
 local aside_key = KEYS[11] -- hash: job → record
 local group_limits_key = KEYS[12] -- hash: limits shared with other queues
-local group_queues_key = KEYS[13] -- zset: queue of the group → when it last waited for an event
+local group_queues_key = KEYS[13] -- zset: queues of the group
 local now_given = ARGV[1] -- µs; empty: the server's time
 local name = ARGV[2] -- the tenant
 

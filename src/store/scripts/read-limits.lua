@@ -16,7 +16,7 @@ local unparking_key = KEYS[6] -- zset: tenants parked under limits that have cha
 local limits_key = KEYS[7] -- hash: state of the queue's limits
 local running_key = KEYS[8] -- hash: tenant → jobs that run
 local group_limits_key = KEYS[9] -- hash: limits shared with other queues
-local group_queues_key = KEYS[10] -- zset: queue of the group → when it last waited for an event
+local group_queues_key = KEYS[10] -- zset: queues of the group
 local now_given = ARGV[1] -- µs; empty: the server's time
 local name = ARGV[2] -- the tenant, or empty
 

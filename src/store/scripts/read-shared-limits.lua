@@ -4,7 +4,7 @@ local time = require "time"
 local alone = require "alone"
 local readings = require "readings"
 local group_limits_key = KEYS[1] -- hash: limits shared by the queues of the group
-local group_queues_key = KEYS[2] -- zset: queue of the group → when it last waited for an event
+local group_queues_key = KEYS[2] -- zset: queues of the group
 local now_given = ARGV[1] -- µs; empty: the server's time
 local names, names_from = ARGV, 2 -- list: the limits
 

@@ -20,7 +20,7 @@ local backlog_key = KEYS[9] -- zset: tenant → binary digits of how many of its
 local congestion_key = KEYS[10] -- list: what was recorded of the queue, newest first
 local limits_key = KEYS[11] -- hash: state of the queue's limits
 local group_limits_key = KEYS[12] -- hash: limits shared with other queues
-local group_queues_key = KEYS[13] -- zset: queue of the group → when it last waited for an event
+local group_queues_key = KEYS[13] -- zset: queues of the group
 local now_given = ARGV[1] -- µs; empty: the server's time
 local most = tonumber(ARGV[2]) -- tenants
 
