@@ -85,7 +85,7 @@ function claimLevel(queue: VirtualQueue, claim: Claim, level: Level): void {
     if (!turn) return
     claim.looks += 1
     if (turn.tenant.level !== level) ofLevel = available(limits[turn.tenant.level], now)
-    if (ofLevel > 0) serve(queue, claim, turn, Math.min(ofQueue, ofLevel))
+    serve(queue, claim, turn, Math.min(ofQueue, ofLevel))
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Level, levels } from '../../store/names.ts'
 import { TURN } from './instants.ts'
+import { available } from './meters.ts'
 import { goesBefore } from './sorted-line.ts'
 import type { VirtualQueue } from './virtual-queue.ts'
 import type { VirtualTenant } from './virtual-tenant.ts'
@@ -145,7 +146,7 @@ function longestOverdue(queue: VirtualQueue): VirtualTenant | undefined {
   if (before <= 0) return undefined
   let oldest: VirtualTenant | undefined
   for (const level of levels) {
-    if (queue.weights[level] === 0) continue
+    if (queue.weights[level] === 0 || available(queue.limits[level], queue.now) === 0) continue
     const longest = longestOverdueAt(queue, level, before)
     if (longest && (!oldest || longest.since < oldest.since)) oldest = longest
   }
