@@ -11,7 +11,11 @@ local MOST = { claims = 500, running = 1500, delayed = 1500 } -- can be looked a
 local function meet(found, jobs)
   for _, job in ipairs(jobs) do
     local _, lane, _, name = places.parse(job)
-    found[name], found[lane .. ":" .. name], found[job] = true, true, true
+    found[job] = true
+    -- One that is damaged is nobody's.
+    if name then
+      found[name], found[lane .. ":" .. name] = true, true
+    end
   end
 end
 

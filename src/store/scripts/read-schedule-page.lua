@@ -4,7 +4,7 @@
 -- schedule, row, …}: the cursor is where the page ends in the set, empty when no others follow. Or {"unregistered"}.
 local time = require "time"
 local queue = require "queue"
-local bytes = require "bytes"
+local ranks = require "ranks"
 local schedules = require "schedules"
 local queue_key = KEYS[1] -- hash: the queue's state
 local schedules_key = KEYS[2] -- zset: schedule → when to look at it
@@ -16,22 +16,6 @@ local after_name = ARGV[5] -- the schedule it ended with
 local most = tonumber(ARGV[6]) -- rows
 local max_bytes = tonumber(ARGV[7]) -- of definitions in the reply, unless the first is larger
 
--- The rank of the first behind a place. Thousands can be due at one moment, in the order of their names: looked for by
--- halves, because the one at that place may be gone.
-local function rank_behind(score, name)
-  local low = redis.call("ZCOUNT", schedules_key, "-inf", "(" .. score)
-  local high = low + redis.call("ZCOUNT", schedules_key, score, score)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if bytes.is_behind(redis.call("ZRANGE", schedules_key, middle, middle)[1], name) then
-      high = middle
-    else
-      low = middle + 1
-    end
-  end
-  return low
-end
-
 local q = queue.open({ prefix = string.sub(queue_key, 1, -6), queue = queue_key, schedules = schedules_key },
   time.now(now_given))
 if not q then
@@ -40,7 +24,7 @@ end
 local count = redis.call("ZCARD", schedules_key)
 local in_time = redis.call("ZCOUNT", schedules_key, "-inf", string.format("%d", q.now + within))
 local first = schedules.first(q)
-local from = after_score ~= "" and rank_behind(after_score, after_name) or 0
+local from = after_score ~= "" and ranks.up_to(schedules_key, after_score, after_name) or 0
 local to = only_in_time == 1 and in_time or count
 local reply = { "schedules", count, in_time, first and string.format("%d", first) or "", "", "" }
 if from < to then
