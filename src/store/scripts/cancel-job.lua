@@ -86,6 +86,12 @@ if found.state == "running" then
   waking.tell(q, found.client, "cancel:" .. job)
   return requests.remember(client_key, request, { "canceling" })
 end
+-- Before its action is looked at: one that ends with it asks whether anything else of the tenant is left.
+if found.state == "delayed" then
+  tenant.delayed, q.delayed = tenant.delayed - 1, q.delayed - 1
+else
+  tenant.waiting, q.waiting = tenant.waiting - 1, q.waiting - 1
+end
 local action = actions.of_lane(q, found.tenant, found.lane, found.sequence)
 if action then
   actions.cancel_one(action, found.state, found.sequence)
@@ -96,7 +102,6 @@ end
 local is_freed = found.state == "delayed" and places.is_ordered(found.lane)
 local sleeper = (is_freed or duties.are_added(q)) and waking.find(q)
 if found.state == "delayed" then
-  tenant.delayed, q.delayed = tenant.delayed - 1, q.delayed - 1
   if is_freed then
     fronts.release(q, tenant, lanes.open(q, tenant, found.level, found.lane), job)
     standing.settle(q, tenant)
@@ -105,7 +110,6 @@ if found.state == "delayed" then
   redis.call("HDEL", aside_key, job)
   redis.call("ZADD", canceled_key, q.now + q.settings.keep_ids, job)
 else
-  tenant.waiting, q.waiting = tenant.waiting - 1, q.waiting - 1
   tenant.marks = tenant.marks + 1
   if not action then
     redis.call("ZADD", canceled_key, time.NEVER, job)
