@@ -9,6 +9,7 @@ import { type DeadReason, deadReasons } from '../store/reasons.ts'
 import type { Requests } from '../store/requests.ts'
 import { readDeadLetterCount } from '../store/scripts/read-dead-letter-count.ts'
 import { sweepDeadLetters } from '../store/scripts/sweep-dead-letters.ts'
+import { farthestMs } from './moment.ts'
 import { SweepPace } from './sweep-pace.ts'
 
 /** Which dead letters are meant: those that fit all that is given. At least one must be; `all: true` means every letter. */
@@ -54,17 +55,14 @@ export type SweepVerb = 'retry' | 'discard' | 'count'
 
 const name = optional(nameRule)
 
-// The last instant that a Date can be.
-const LATEST_DATE = 8.64e15
-
 const filterRules = {
   tenant: name,
   type: name,
   action: name,
   reason: optional(oneOf(deadReasons)),
   error: optional(text({ maxLength: 1_000 })),
-  since: optional(number({ min: 0, max: LATEST_DATE })),
-  until: optional(number({ min: 0, max: LATEST_DATE })),
+  since: optional(number({ min: 0, max: farthestMs })),
+  until: optional(number({ min: 0, max: farthestMs })),
   all: optional(oneOf([true])),
 }
 

@@ -1,3 +1,6 @@
+/** What a Date can hold, before 1970 and after. */
+export const farthestMs = 8.64e15
+
 // What Date.parse makes of anything else is a guess: 5 is the first of May 2001.
 const isoMoment = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/
 

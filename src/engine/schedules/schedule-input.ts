@@ -3,7 +3,7 @@ import { InvalidJobError, InvalidOptionsError } from '../../errors.ts'
 import { parseJobKey } from '../../store/job-place.ts'
 import { problemOfName } from '../../store/names.ts'
 import { parseDuration } from '../duration.ts'
-import { parseMoment } from '../moment.ts'
+import { farthestMs, parseMoment } from '../moment.ts'
 import { type JobInput, Packer } from '../submission.ts'
 import { problemOfCron, problemOfTimeZone, type Timing } from './timetable.ts'
 
@@ -48,8 +48,6 @@ export type Definition = Timing & { readonly missed: MissedRule; readonly job: S
 
 const SHORTEST_MS = 100
 const LONGEST_MS = 366 * 86_400_000
-// What a date can hold, before 1970 and after.
-const FARTHEST_MS = 8.64e15
 // With the tick behind it, it is the id of a job, which has 256.
 export const longestScheduleName = 200
 
@@ -65,7 +63,7 @@ const every: Rule<number> = (value, path, report) => {
 
 const anchor: Rule<number> = (value, path, report) => {
   const ms = value instanceof Date ? value.getTime() : typeof value === 'string' ? instantOf(value) : value
-  if (!Number.isSafeInteger(ms) || Math.abs(ms as number) > FARTHEST_MS) {
+  if (!Number.isSafeInteger(ms) || Math.abs(ms as number) > farthestMs) {
     report(path, 'must be a date, ms since 1970 or text such as "2026-01-01" or "2026-01-01T06:00:00Z", with its zone')
   }
   return ms as number

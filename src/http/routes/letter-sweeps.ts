@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { definedOnly } from '../../defined-only.ts'
 import { LONGEST_CURSOR } from '../../engine/letter-sweep.ts'
+import { farthestMs } from '../../engine/moment.ts'
 import { deadReasons } from '../../store/reasons.ts'
 import { type App, type Context, queueOf, submittingTenant } from '../context.ts'
 import { actionName, instant, jobType, queueParam, tenantName } from '../fields.ts'
@@ -11,8 +12,7 @@ import { inSteps } from '../step-time.ts'
 /** A request takes no more than this: whoever wants more goes on with the cursor of the answer. */
 const MOST_AT_ONCE = 10_000
 
-/** No later than a date can be. */
-const moment = instant.min(0).max(8.64e15)
+const moment = instant.min(0).max(farthestMs)
 
 const sweepBody = z
   .strictObject({
