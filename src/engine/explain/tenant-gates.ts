@@ -100,7 +100,8 @@ function limitGate(row: LimitRow, { now, cost, closed_limits: closed }: TenantFa
   const assumed = row.isEstimated ? ' (in part assumed, Redis had lost the count)' : ''
   const figures = `${kind} of ${limit}${slowness(row)}, ${used} used${assumed}, ${remaining} left`
   if (open) return { ...shared, ...pass, text: `limit "${name}" ${whose} grants: ${figures}` }
-  const until = row.opensInUs > 0 ? now + row.opensInUs / 1000 : undefined
+  // `now` is cut to whole ms: a window that ends at midnight would end a moment before.
+  const until = row.opensInUs > 0 ? Math.ceil(now + row.opensInUs / 1000) : undefined
   const when = until === undefined ? 'until a job ends or it is told more' : `until ${moment(until, now)}`
   const why = reason === 'upstream' ? ', because its upstream pushed back' : ''
   const refusal = remaining > 0 ? `does not grant the ${cost} permits that the job costs` : 'grants nothing'
